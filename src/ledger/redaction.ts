@@ -11,8 +11,8 @@ import type { Event, Message } from '../model/types.ts'
 import { apart, type Secret, secretsIn } from '../recall/secrets.ts'
 import { keyOf } from '../view/sync.ts'
 
-/** What to cover: everything that looks like a secret, or every occurrence of a text. */
-export type ToRedact = { secrets: true } | { text: string }
+/** What to cover: everything that looks like a secret, every occurrence of a text, or what a regular expression matches. */
+export type ToRedact = { secrets: true } | { text: string } | { pattern: string }
 
 /** Shorter texts occur in every session. */
 export const SHORTEST_TEXT = 4
@@ -33,6 +33,10 @@ const ARGUMENTS = new Set(['input', 'args', 'arguments'])
 
 export function placesIn(text: string, what: ToRedact): Secret[] {
   if ('secrets' in what) return secretsIn(text)
+  if ('pattern' in what) {
+    const matches = [...text.matchAll(new RegExp(what.pattern, 'gu'))].filter(([match]) => match !== '')
+    return matches.map(({ 0: match, index }) => ({ kind: 'pattern', start: index, end: index + match.length }))
+  }
   return apart([...formsOf(what.text)].flatMap(form => occurrences(text, form)))
 }
 

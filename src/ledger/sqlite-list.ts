@@ -9,10 +9,11 @@ export const ownerOf = (id: string) =>
   `CASE WHEN substr(${id}, 1, 1) = '@' THEN substr(${id}, 1, instr(${id}, '/')) ELSE '' END`
 
 /**
- * The time of a session's last use, by a seek in the key of `events`. The column that orders the list is updated
- * later.
+ * The time of a session's last use, by a seek in the key of `events`: that of its last event, or of its creation if that
+ * was later (a fork has older events of its parent once the parent is removed). The column that orders the list is
+ * updated later.
  */
-export const LAST_USE = `coalesce((SELECT at FROM events WHERE ${OWN} ORDER BY id DESC LIMIT 1), s.created_at)`
+export const LAST_USE = `max(s.created_at, coalesce((SELECT at FROM events WHERE ${OWN} ORDER BY id DESC LIMIT 1), 0))`
 
 /** A session with its last event. */
 export const SESSION = `SELECT s.key, s.id, s.fork_seq, s.created_at, ${LAST_USE} AS updated_at, s.meta, p.id AS parent_id,

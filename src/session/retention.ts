@@ -3,6 +3,7 @@
  * that it reads session sizes when a rule needs them.
  */
 import { z } from 'zod'
+import { amount } from '../model/text.ts'
 import { isInProject } from './recall.ts'
 import type { SessionInfo } from './session-info.ts'
 
@@ -55,7 +56,7 @@ export async function toRetire(
 function tooOld(sessions: readonly SessionInfo[], { days }: Rule, now: number): Retired[] {
   if (days === undefined) return []
   const old = sessions.filter(({ updatedAt }) => updatedAt < now - days * DAY_MS)
-  return old.map(info => ({ info, why: `not used for ${days} days` }))
+  return old.map(info => ({ info, why: `not used for ${amount(days, 'day')}` }))
 }
 
 async function tooLarge(

@@ -261,6 +261,22 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.deepEqual([empty!.events, empty!.head], [0, GENESIS])
       }))
 
+    test('a fork was last used when it was made, also when it takes over the older events of its parent', () =>
+      withStore(async store => {
+        await store.open('a', { at: 0, meta: '{}' })
+        await store.append('a', rows(['apple', 'banana']))
+        await store.open('b', { at: 500, meta: '{}', parent: { id: 'a', seq: 1 } })
+        await store.open('c', { at: 400, meta: '{}' })
+        const order = async () => (await store.list()).map(({ id, updatedAt }) => [id, updatedAt])
+        await store.remove(['a'], { at: 700, by: 'alice' })
+        assert.deepEqual(await order(), [
+          ['b', 500],
+          ['c', 400],
+        ])
+        await store.append('b', rows(['apple', 'banana', 'cherry']).slice(2))
+        assert.equal((await store.find('b'))?.updatedAt, 500)
+      }))
+
     test('a redacted text is gone from the session and its forks, whose chains hold', () =>
       withStore(async store => {
         await store.open('a', { at: 0, meta: '{}' })

@@ -1,6 +1,6 @@
-/** `redact`: covers secrets, or a text, in the ledger for good. It first lists what would be covered. */
+/** `redact`: covers secrets, a text, or what matches a pattern, in the ledger for good. It first lists what would be covered. */
 import { SHORTEST_TEXT, type ToRedact } from '../../ledger/redaction.ts'
-import { PalimpsestError } from '../../model/errors.ts'
+import { messageOf, PalimpsestError } from '../../model/errors.ts'
 import { amount } from '../../model/text.ts'
 import { allNames } from '../../session/every-session.ts'
 import { defineCommand, type Report } from '../terminal/command.ts'
@@ -12,16 +12,21 @@ type Covered = { session: string; kinds: Record<string, number> }
 
 export const redact = defineCommand({
   name: 'redact',
-  summary: 'cover secrets, or a text, in the ledger for good',
+  summary: 'cover secrets, a text or a pattern in the ledger for good',
   usage: '[SESSION]',
   details:
     'In one session or in all: in messages, edits, kept files and the search index a mask of the same length takes its\n' +
     'place. It cannot be undone. The hashes are computed anew from there on, and an event says when and by whom. Forks that\n' +
     'share the text are changed too. Clients that go on with the conversation keep working. Replace a leaked key as well.',
-  examples: ['palimpsest redact --secrets', 'palimpsest redact fix-login --text "the passphrase" --dry-run'],
+  examples: [
+    'palimpsest redact --secrets',
+    'palimpsest redact fix-login --text "the passphrase" --dry-run',
+    "palimpsest redact --pattern 'AB-[0-9]{6}'",
+  ],
   options: {
     secrets: { type: 'boolean', about: 'everything that palimpsest secrets finds' },
     text: { type: 'string', value: 'STRING', about: `this text, of at least ${SHORTEST_TEXT} characters` },
+    pattern: { type: 'string', value: 'REGEXP', about: 'what this regular expression of JavaScript matches' },
     'dry-run': { type: 'boolean', about: 'show what would be covered, and change nothing' },
     yes: { type: 'boolean', short: 'y', about: 'do not ask' },
   },
@@ -46,14 +51,26 @@ export const redact = defineCommand({
   },
 })
 
-function toRedact({ secrets, text }: { secrets?: boolean | undefined; text?: string | undefined }): ToRedact {
-  if ((secrets === true) === (text !== undefined)) {
-    throw new PalimpsestError('INVALID_INPUT', 'Say what to redact: --secrets, or --text STRING.')
+type Given = { secrets?: boolean | undefined; text?: string | undefined; pattern?: string | undefined }
+
+function toRedact({ secrets, text, pattern }: Given): ToRedact {
+  if ([secrets === true, text !== undefined, pattern !== undefined].filter(Boolean).length !== 1) {
+    throw new PalimpsestError('INVALID_INPUT', 'Say what to redact: --secrets, --text STRING or --pattern REGEXP.')
   }
   if (text !== undefined && text.length < SHORTEST_TEXT) {
     throw new PalimpsestError('INVALID_INPUT', `--text takes at least ${SHORTEST_TEXT} characters.`)
   }
+  if (pattern !== undefined) return { pattern: checked(pattern) }
   return text === undefined ? { secrets: true } : { text }
+}
+
+function checked(pattern: string): string {
+  try {
+    new RegExp(pattern, 'gu')
+    return pattern
+  } catch (cause) {
+    throw new PalimpsestError('INVALID_INPUT', `--pattern takes a regular expression: ${messageOf(cause)}.`, {}, cause)
+  }
 }
 
 function reportOf(sessions: readonly Covered[]): Report {

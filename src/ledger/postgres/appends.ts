@@ -26,7 +26,7 @@ const MAX_APPEND_TRIES = 3
 const TAKEN = `WITH wanted AS (
     SELECT * FROM unnest($1::text[], $2::integer[], $3::integer[], $4::bigint[]) AS w (id, first, count, at)
   ), taken AS (
-    UPDATE sessions s SET length = w.first + w.count, updated_at = w.at, changed_minute = ${MINUTE_NOW}
+    UPDATE sessions s SET length = w.first + w.count, updated_at = greatest(s.created_at, w.at), changed_minute = ${MINUTE_NOW}
     FROM wanted w
     WHERE s.id = w.id AND s.length = w.first RETURNING s.key, s.id
   ), added AS (

@@ -58,11 +58,10 @@ export class PgFamily implements FamilyTables {
       'INSERT INTO events (session, seq, type, at, hash, light, body) VALUES ($1, $2, $3, $4, $5, $6, $7)',
       [key, row.seq, row.type, row.at, row.hash, row.light, row.body],
     )
-    await this.#session.change(`UPDATE sessions SET length = $2, updated_at = $3, ${CHANGED} WHERE key = $1`, [
-      key,
-      row.seq + 1,
-      row.at,
-    ])
+    await this.#session.change(
+      `UPDATE sessions SET length = $2, updated_at = greatest(created_at, $3), ${CHANGED} WHERE key = $1`,
+      [key, row.seq + 1, row.at],
+    )
     await this.#addContents(key, row)
   }
 

@@ -105,6 +105,17 @@ describe('redact', () => {
     assert.equal(verified.stdout.match(/by admin:cli: text/g)?.length, 2)
   })
 
+  test('covers what a pattern matches, and refuses one that is none', async () => {
+    const home = copied('pattern')
+    assert.match((await run(home, 'redact', '--pattern', '(', '--yes')).stderr, /takes a regular expression/)
+    assert.match((await run(home, 'redact', '--pattern', 'x*', '--dry-run')).stdout, /^talk {2}pattern \(\d+\)$/m)
+    const done = await run(home, 'redact', '--pattern', 'ghp_[a-zA-Z0-9]+', '--yes')
+    assert.match(done.stdout, /^fork {2}pattern \(\d+\)$/m)
+    assert.deepEqual(tracesIn(home, TRACES.slice(0, 3)), [])
+    assert.ok(tracesIn(home, ['xylophone']).length > 0)
+    assert.match((await run(home, 'verify')).stdout, /by admin:cli: pattern/)
+  })
+
   test('a ledger that was written anew without a redaction is still damaged', async () => {
     const home = copied('damaged')
     const heads = join(folder, 'other-heads.json')
