@@ -84,7 +84,8 @@ async function runAll(): Promise<void> {
         `| ${name} | ${writers} | ${Math.round(rate)} | ${share(latencies, 0.5)} | ${share(latencies, 0.99)} |`,
       )
     }
-    await viewsAndRecall(folder, url)
+    // In a database of its own: SQLite has a file of its own, too.
+    await viewsAndRecall(folder, (await server?.create('recall')) ?? url)
     if (url) sayBar(rates)
   } finally {
     await server?.stop()

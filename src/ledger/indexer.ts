@@ -86,34 +86,32 @@ export class Indexer {
     clearInterval(hold)
   }
 
+  /** Indexes what is pending now. What is appended meanwhile is collected again. */
   async #work(): Promise<void> {
+    const own = [...this.#pending]
+    this.#pending.clear()
+    this.#working = own
     try {
-      while (!this.#closed && (await this.#once())) await sleep(1, undefined, { ref: false })
+      if (own.length > 0) await this.#stepwise(own)
+      else if (!this.#swept) {
+        await this.#stepwise(undefined)
+        this.#swept = true
+      }
     } catch {
       // Retried after the next append.
+      for (const session of own) this.#pending.add(session)
+      return
+    } finally {
+      this.#working = []
     }
+    if (this.#pending.size > 0 || !this.#swept) this.begin()
   }
 
-  async #once(): Promise<boolean> {
-    const own = [...this.#pending]
-    if (own.length > 0) {
-      // Appends from now on add their session again.
-      this.#pending.clear()
-      this.#working = own
-      try {
-        const more = await this.#advance(own, { steps: STEPS_AT_ONCE, merge: true })
-        if (more) for (const session of own) this.#pending.add(session)
-      } catch (error) {
-        for (const session of own) this.#pending.add(session)
-        throw error
-      } finally {
-        this.#working = []
-      }
-      return true
+  async #stepwise(sessions: readonly string[] | undefined): Promise<void> {
+    while (await this.#advance(sessions, { steps: STEPS_AT_ONCE, merge: true })) {
+      if (this.#closed) throw new Error('The ledger is being closed.')
+      await sleep(1, undefined, { ref: false })
     }
-    if (this.#swept) return false
-    this.#swept = !(await this.#advance(undefined, { steps: STEPS_AT_ONCE, merge: true }))
-    return !this.#swept
   }
 
   async #patiently(sessions: readonly string[] | undefined, steps: number): Promise<boolean> {

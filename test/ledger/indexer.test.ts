@@ -45,6 +45,26 @@ test('appends that follow one another are indexed together, once, and then what 
   assert.deepEqual(asked.at(-1), { sessions: ['c'], merge: true }, 'what was behind is done, and not looked at again')
 })
 
+test('what is appended while others are indexed is collected, and indexed together', async () => {
+  const asked: (readonly string[] | undefined)[] = []
+  let goOn = () => {}
+  const first = new Promise<void>(resolve => (goOn = resolve))
+  const indexer = new Indexer(async sessions => {
+    asked.push(sessions)
+    if (asked.length === 1) await first
+    return asked.length === 1
+  })
+  indexer.appended('a')
+  await until(() => asked.length === 1)
+  indexer.appended('b')
+  goOn()
+  await until(() => asked.length === 2)
+  indexer.appended('c')
+  await until(() => asked.length >= 3)
+  await indexer.close()
+  assert.deepEqual(asked.slice(0, 3), [['a'], ['a'], ['b', 'c']])
+})
+
 test('a session whose step failed is tried again with the next append', async () => {
   const { indexer, asked } = scripted({ fail: [new Error('disk')] })
   indexer.appended('a')

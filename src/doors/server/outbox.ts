@@ -8,7 +8,7 @@
  */
 import type { PgMigrations } from '../../ledger/postgres/database.ts'
 import { PostgresSql } from '../../ledger/postgres/sql.ts'
-import { countOf, rowsOf, type Sql, type SqlValue } from '../../ledger/sql.ts'
+import type { Sql } from '../../ledger/sql.ts'
 import { parseJson } from '../../model/json.ts'
 import type { LiveEvent } from './live-event.ts'
 
@@ -21,11 +21,15 @@ const MIGRATIONS: PgMigrations = [
   ],
 ]
 
+/** How often old events are deleted while as many are added as stay. */
+const SWEEPS = 4
+
 export type Numbered = { seq: number; event: LiveEvent }
 
 export class Outbox {
   readonly #sql: Sql
   readonly #kept: number
+  #added = 0
 
   constructor(sql: Sql, kept: number) {
     this.#sql = sql
@@ -38,15 +42,18 @@ export class Outbox {
   }
 
   async add(events: readonly LiveEvent[]): Promise<void> {
-    const kept = this.#kept
-    await this.#sql.transaction(function* () {
-      const [row] = yield* rowsOf('UPDATE outbox_last SET seq = seq + ? RETURNING seq', [events.length])
-      const last = Number(row!['seq'])
-      const first = last - events.length + 1
-      const values = events.flatMap((event, i): SqlValue[] => [first + i, JSON.stringify(event)])
-      yield* countOf(`INSERT INTO outbox (seq, event) VALUES ${events.map(() => '(?, ?)').join(', ')}`, values)
-      yield* countOf('DELETE FROM outbox WHERE seq <= ?', [last - kept])
-    })
+    const rows = events.map((_, i) => `(${i + 1}, ?::text)`).join(', ')
+    // One statement, so that the row of the last number is locked for no longer than it takes.
+    await this.#sql.run(
+      `WITH last AS (UPDATE outbox_last SET seq = seq + ${events.length} RETURNING seq)
+       INSERT INTO outbox (seq, event) SELECT last.seq - ${events.length} + e.number, e.event
+       FROM last CROSS JOIN (VALUES ${rows}) AS e (number, event)`,
+      events.map(event => JSON.stringify(event)),
+    )
+    this.#added += events.length
+    if (this.#added * SWEEPS < this.#kept) return
+    this.#added = 0
+    await this.#sql.run('DELETE FROM outbox WHERE seq <= (SELECT seq FROM outbox_last) - ?::bigint', [this.#kept])
   }
 
   /** The id that distinguishes this database's numbers from those of another, and the last number given. */

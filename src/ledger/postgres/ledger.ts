@@ -223,10 +223,14 @@ export class PostgresLedger implements LedgerStore {
 
   async #advance(...[sessions, { steps, merge }]: Parameters<Advance>): Promise<boolean> {
     let left = steps
-    const keys = sessions ? await this.#keysOf(sessions) : await this.#behind()
-    for (const key of keys) while (left > 0 && (await this.#step(key))) left--
+    for (let keys = await this.#behind(sessions); left > 0 && keys.length > 0; keys = await this.#behind(sessions)) {
+      for (const key of keys.slice(0, left)) {
+        await this.#step(key)
+        left--
+      }
+    }
     while (left > 0 && merge && (await this.#merge())) left--
-    return left <= 0 || (sessions === undefined && keys.length >= BEHIND_AT_ONCE)
+    return left <= 0
   }
 
   #step(key: number): Promise<boolean> {
@@ -248,18 +252,13 @@ export class PostgresLedger implements LedgerStore {
     )
   }
 
-  /** The keys of sessions and their ancestors. */
-  async #keysOf(ids: readonly string[]): Promise<number[]> {
-    const sql = `${LINEAGE.replace('START', 'id = ANY($1::text[])')} SELECT DISTINCT key FROM line ORDER BY key`
-    return (await this.#db.read(sql, [ids])).map(row => Number(row['key']))
-  }
-
-  /** Some sessions with events that are not in the index yet. */
-  async #behind(): Promise<number[]> {
+  /** Some sessions with events that are not in the index yet: of these and their ancestors, or of all. */
+  async #behind(ids?: readonly string[]): Promise<number[]> {
+    const family = ids && `${LINEAGE.replace('START', 'id = ANY($2::text[])')} `
     const rows = await this.#db.read(
-      `SELECT s.key FROM sessions s LEFT JOIN recall_done d ON d.session = s.key
-       WHERE s.length - 1 > coalesce(d.seq, s.fork_seq, -1) LIMIT $1`,
-      [BEHIND_AT_ONCE],
+      `${family ?? ''}SELECT s.key FROM sessions s LEFT JOIN recall_done d ON d.session = s.key
+       WHERE s.length - 1 > coalesce(d.seq, s.fork_seq, -1) ${family ? 'AND s.key IN (SELECT key FROM line)' : ''} LIMIT $1`,
+      [BEHIND_AT_ONCE, ...(ids ? [ids] : [])],
     )
     return rows.map(row => Number(row['key']))
   }

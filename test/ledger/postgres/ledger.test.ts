@@ -46,6 +46,18 @@ describe('the ledger on PostgreSQL', { skip: noPostgres }, () => {
         for (const store of stores) await store.close()
       })
 
+      test('sessions that are indexed already are not looked at again for the sake of others', async t => {
+        const store = await PostgresLedger.open(await server.create('many_sessions'))
+        const transactions = t.mock.method(Postgres.prototype, 'transaction').mock
+        for (let i = 0; i < 60; i++) {
+          await act(store, { do: 'say', session: `s${i}`, words: WORDS, times: 1 }, i)
+        }
+        await store.index('all')
+        // One each, a few merges, and what the background does at the same time.
+        assert.ok(transactions.callCount() < 150, `${transactions.callCount()} transactions for 60 sessions`)
+        await store.close()
+      })
+
       test('a search asks for all of its words and filters in one statement', async t => {
         const store = await PostgresLedger.open(await server.create('asked_once'))
         await act(store, { do: 'say', session: 'one', words: WORDS, times: 1 }, 0)
