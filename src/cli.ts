@@ -1,8 +1,8 @@
 /**
  * The command line door: `node src/cli.ts`, or `palimpsest` where the package is installed.
  *
- * Importing this file runs it. It only connects the process to cli/run.ts; what the commands are stands in
- * cli/commands.ts. A reader that goes away (`palimpsest show x | head`) ends the program quietly.
+ * Importing this file runs it. It only connects the process to doors/cli/main.ts; the commands are listed in
+ * doors/cli/commands.ts. A reader that goes away (`palimpsest show x | head`) ends the program quietly.
  */
 import { runCli } from './doors/cli/main.ts'
 

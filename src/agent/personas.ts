@@ -26,7 +26,7 @@ const personaSchema = z.strictObject({
   tools: z.array(z.string().min(1)).optional().describe('Groups or single tools; all groups unless given.'),
   model: z.string().min(1).optional(),
   temperature: z.number().min(0).max(2).optional(),
-  memoryHeading: z.string().min(1).max(100).optional().describe('What approved memory stands under.'),
+  memoryHeading: z.string().min(1).max(100).optional().describe('The heading above approved memory.'),
   memorySubject: z
     .string()
     .min(1)

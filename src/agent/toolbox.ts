@@ -162,7 +162,7 @@ export class Toolbox {
       return await untilAborted(work(limited), limited)
     } catch (error) {
       if (!late.signal.aborted || signal.aborted) throw error
-      return failed(`${name} did not end within ${ms / 1000} s and was given up. What it did until then stands.`)
+      return failed(`${name} did not end within ${ms / 1000} s and was stopped. Its work until then is kept.`)
     } finally {
       clearTimeout(timer)
     }

@@ -141,7 +141,7 @@ function findPart(fold: Fold, hash: string): ShownPart {
   }
   throw new PalimpsestError(
     'PATTERN_NOT_FOUND',
-    `There is no text or result with the id ${hash} in view. Ids stand at the end of large results; list shows all.`,
+    `There is no text or result with the id ${hash} in view. Ids are at the end of large results; list shows all.`,
     { hash },
   )
 }
@@ -254,7 +254,7 @@ function notFound(fold: Fold, texts: readonly ShownText[], { start, end }: Repla
     return at >= 0 && text.includes(end, at + start.length)
   })?.edit
   const hints = [
-    ...(shownBy ? [` It stands in what edit ${shownBy} shows: undo that edit instead.`] : []),
+    ...(shownBy ? [` It is part of the text that edit ${shownBy} shows: undo that edit instead.`] : []),
     ...(similar.length > 0 ? [` Similar: ${similar.map(quote).join('; ')}.`] : []),
   ]
   return new PalimpsestError(

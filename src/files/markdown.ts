@@ -351,7 +351,7 @@ function brokenStructure(before: Heading[], heading: Heading, after: Heading[]):
   if (intruder) {
     return (
       `new_content contains the header "${nameOf(intruder)}", which would end the section "${nameOf(heading)}". ` +
-      'Give only what stands under the header; add other sections with append_to_file or edit_file.'
+      'Give only the content under the header; add other sections with append_to_file or edit_file.'
     )
   }
   if (kept.length === rest.length && kept.every((name, index) => name === rest[index])) return undefined

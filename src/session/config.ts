@@ -87,13 +87,13 @@ const modelSchema = z
     source: z.string(),
   })
   .partial()
-  .describe('What differs from the built-in table, by the beginning of the model name')
+  .describe('Differences from the built-in table, by the beginning of the model name')
 
 const limit = z.int().min(1)
 
 const agentSchema = z
   .strictObject({
-    persona: z.string().min(1).describe('Who the agent is: a name of `palimpsest persona list`'),
+    persona: z.string().min(1).describe('The persona of the agent: a name of `palimpsest persona list`'),
     provider: z.enum(['anthropic', 'openai-compatible']),
     baseUrl: z.url().describe('Where the provider is, with /v1'),
     keyEnv: z.string().min(1).describe('The environment variable that holds the key; a key is never written here'),

@@ -29,7 +29,7 @@ export const embeddingSchema = z
       queryPrefix,
     }),
   ])
-  .describe('What gives texts their vectors: a model on this machine, or an endpoint')
+  .describe('The source of vectors for texts: a model on this machine, or an endpoint')
 
 export type EmbeddingConfig = z.infer<typeof embeddingSchema>
 

@@ -192,7 +192,7 @@ test('a tool that hangs is given up, and the model is told', async () => {
   })
   const events = await all(ground.agent.run('go'))
   const result = only(events, 'result').find(({ name }) => name === 'hang')
-  assert.match(result!.text, /hang did not end within 0\.05 s and was given up/)
+  assert.match(result!.text, /hang did not end within 0\.05 s and was stopped/)
   assert.ok(result!.isError && isAborted())
   assert.equal(doneOf(events).reason, 'answered')
 })

@@ -185,11 +185,11 @@ describe('replace', () => {
     ])
     await assert.rejects(replace(session, { start: 'SUMMARY', end: 'END', replacement: '' }), {
       code: 'PATTERN_NOT_FOUND',
-      message: new RegExp(`what edit ${edit!.id} shows`),
+      message: new RegExp(`text that edit ${edit!.id} shows`),
     })
     await assert.rejects(replace(session, { start: 'SUMMARY', end: 'nowhere', replacement: '' }), error => {
       assert.ok(error instanceof Error)
-      assert.doesNotMatch(error.message, /what edit/)
+      assert.doesNotMatch(error.message, /that edit/)
       return true
     })
   })

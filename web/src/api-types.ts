@@ -411,6 +411,7 @@ export type TimelineCall = {
   paid: { dollars: number; output: number; estimated: boolean }
   modelled: number
   inherited: boolean
+  unanswered: boolean
   sent: CallSum
   raw: CallSum
   miss: { kind: LossCause; lost: number; cause: string } | null

@@ -14,7 +14,7 @@ export function overview(commands: readonly Command[]): string {
   const width = Math.max(...commands.map(({ name, usage }) => name.length + usage.length + 1))
   const listed = commands.map(({ name, usage, summary }) => `  ${`${name} ${usage}`.padEnd(width)}  ${summary}`)
   return lines([
-    'palimpsest: what happened is never changed; what the model is shown is.',
+    'palimpsest: edits the context of LLM agents. The record never changes, and every edit can be undone.',
     '',
     'Usage: palimpsest COMMAND [ARGUMENTS] [OPTIONS]',
     '',

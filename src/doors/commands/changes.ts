@@ -4,7 +4,7 @@ import { printable } from '../terminal/output.ts'
 
 export const changelog = defineCommand({
   name: 'changelog',
-  summary: 'list what was changed in files and why, from the intents of the edits',
+  summary: 'list the changes of files with their reasons, from the intents of the edits',
   usage: 'SESSION',
   examples: ['palimpsest changelog fix-login', 'palimpsest changelog fix-login >> CHANGES.md'],
   options: {},

@@ -11,7 +11,7 @@ import { listIn } from './planner-options.ts'
 
 export const config = defineCommand({
   name: 'config',
-  summary: 'say what is set and where it came from, and set it',
+  summary: 'show settings and their sources, and change them',
   usage: '[list|get|set|unset] [KEY] [VALUE]',
   details:
     'KEY is a path in palimpsest.json, such as keep or agent.limits.steps. VALUE is JSON, or a word. The file is checked as a\n' +

@@ -14,7 +14,7 @@ const ROWS = 20
 
 export const context = defineCommand({
   name: 'context',
-  summary: 'list what fills the window by cost, say what taking parts out costs, and do it',
+  summary: 'list the parts of the window by cost, price the removal of some, and remove them',
   usage: 'SESSION [ID...]',
   details: [
     'Without ids: the parts in view, the largest first, with what each costs a call and how often parts like it were',
@@ -141,7 +141,7 @@ function* priceLines(id: string, price: EditPrice, { isCold }: Moment): Generato
 
 export const statusline = defineCommand({
   name: 'statusline',
-  summary: "one line about an agent's session: tokens, saved, cache; for the status line of Claude Code",
+  summary: "print one line about an agent's session (tokens, savings, cache) for the status line of Claude Code",
   usage: '[SESSION]',
   details:
     'Claude Code gives its session as JSON on stdin. Asks the service, so that it is quick; where that does not\n' +

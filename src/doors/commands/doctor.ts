@@ -17,7 +17,7 @@ type Finding = { session: string; messages: number; violations: (Violation & { r
 
 export const doctor = defineCommand({
   name: 'doctor',
-  summary: 'find what is wrong with a transcript or a list of provider messages, and heal it',
+  summary: 'find and heal errors in a transcript or a list of provider messages',
   usage: 'FILE',
   details:
     'FILE is a transcript of a known agent, or JSON in the form of Anthropic Messages, OpenAI Chat or OpenAI Responses:\n' +

@@ -52,7 +52,7 @@ const EDIT_OPTIONS = {
 
 export const edit = defineCommand({
   name: 'edit',
-  summary: 'discard, distill or replace what the model is shown; all targets or none',
+  summary: 'discard, distill or replace parts of the view; all targets or none',
   usage: 'SESSION',
   details:
     'ID is the name of a text or result, as show prints it. The JSON is a list of targets, or { action, targets }:\n' +

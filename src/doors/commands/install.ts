@@ -179,7 +179,7 @@ function* statusLines(given: {
 
 export const logs = defineCommand({
   name: 'logs',
-  summary: 'show what the service said',
+  summary: 'show the log of the service',
   usage: '',
   examples: ['palimpsest logs', 'palimpsest logs --lines 200 --follow'],
   options: {

@@ -9,7 +9,7 @@ const ACTIONS =
 
 export const memory = defineCommand({
   name: 'memory',
-  summary: 'memory blocks of a user, and what agents propose to change in them',
+  summary: "show and change memory blocks of a user, and decide on agents' proposals",
   usage: 'ACTION [ARG...]',
   details: [
     'list                        the blocks',

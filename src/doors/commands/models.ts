@@ -15,7 +15,7 @@ type ModelsContext = Context<typeof OPTIONS>
 
 export const models = defineCommand({
   name: 'models',
-  summary: 'what is known of models: windows, prices, caches, bound reasoning',
+  summary: 'list windows, prices, caches and bound reasoning of models',
   usage: '[list|show|update] [NAME]',
   details:
     'show takes the name of a model as clients send it. update takes a URL or a file: the document of models.dev, the table\n' +

@@ -16,7 +16,7 @@ type PersonaContext = Context<typeof OPTIONS>
 
 export const persona = defineCommand({
   name: 'persona',
-  summary: 'list, show, make and choose who the agent is',
+  summary: 'list, show, make and choose personas of the agent',
   usage: 'list|show|create|use [NAME]',
   details:
     'Groups of tools: files, shell, context, memory, workspace, delegate. A persona of your own is a JSON file in the home\n' +

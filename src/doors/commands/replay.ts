@@ -28,7 +28,7 @@ const SPARK_STEPS = 24
 
 export const replay = defineCommand({
   name: 'replay',
-  summary: 'what policies would have sent of recorded sessions, what it costs, and what would be lost',
+  summary: 'replay recorded sessions under policies: tokens sent, cost, and quotes lost',
   usage: 'FILE...',
   details:
     'FILE is a transcript of a known agent, or a folder with transcripts. Shares are of what `none` comes to, which\n' +

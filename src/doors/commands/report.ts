@@ -21,7 +21,7 @@ type Found = { report: SessionReport; file: FoundFile }
 
 export const report = defineCommand({
   name: 'report',
-  summary: 'what your own sessions cost, which habits cost most, and what would have been saved',
+  summary: 'write a page about the cost of your sessions, the most expensive habits, and possible savings',
   usage: '[DIR...]',
   details:
     'Looks at the sessions of Claude Code, Codex, pi, opencode, Gemini CLI and Copilot CLI on this machine, or in DIR.\n' +

@@ -8,7 +8,7 @@ import { printable } from '../terminal/output.ts'
 
 export const secrets = defineCommand({
   name: 'secrets',
-  summary: 'find what looks like a key or token in the ledger, and say where',
+  summary: 'find texts in the ledger that look like keys or tokens',
   usage: '[SESSION]',
   details:
     'In one session or in all: keys of Anthropic, OpenAI, Google, AWS and Stripe, tokens of GitHub, GitLab, Slack, npm and\n' +
@@ -35,7 +35,7 @@ export const secrets = defineCommand({
       notes: [
         found.length === 0
           ? `Nothing in ${amount(names.length, 'session')} looks like a secret.`
-          : 'Whoever can read the home can read them: replace these keys at their providers.',
+          : 'Everybody who can read the home can read them: replace these keys at their providers.',
       ],
       exit: found.length > 0 ? 1 : 0,
     }

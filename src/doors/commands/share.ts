@@ -28,7 +28,7 @@ export const share = defineCommand({
     const { html, secrets } = await sharePage(session, { info, summary, hidesNames })
     const out = values.out ?? `${hidesNames ? 'session' : safeName(name)}.html`
     await writePage(out, html)
-    const covered = secrets === 0 ? [] : [`What looks like a secret was covered in ${amount(secrets, 'place')}.`]
+    const covered = secrets === 0 ? [] : [`Texts that look like secrets were covered in ${amount(secrets, 'place')}.`]
     return {
       json: { session: name, file: out, bytes: Buffer.byteLength(html), secrets },
       text: () => [printable(out)],

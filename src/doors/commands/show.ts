@@ -18,7 +18,7 @@ import { beginning, oneLine, type Paint, printable } from '../terminal/output.ts
 
 export const show = defineCommand({
   name: 'show',
-  summary: 'show what the model is shown, and what is hidden, by whom and why',
+  summary: 'show the view, and the hidden parts with author and reason',
   usage: 'SESSION',
   details:
     'Every message is under the number of its entry. The eight digits above a long text or behind a result name\n' +

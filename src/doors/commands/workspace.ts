@@ -6,7 +6,7 @@ import { oneLine, printable, table } from '../terminal/output.ts'
 
 export const workspace = defineCommand({
   name: 'workspace',
-  summary: 'make, show or find the knowledge files that every session starts with, and undo what agents added',
+  summary: 'make, show or find the knowledge files that every session starts with, and undo lines that agents added',
   usage: 'init|show|path|added|undo [ID]',
   details:
     'init makes the files that are missing and leaves the others alone. show prints what a session is given at its start\n' +

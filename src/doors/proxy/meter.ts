@@ -86,9 +86,9 @@ const METRICS = {
   palimpsest_busts_total: 'Calls for which a cached prefix was lost, by cause.',
   palimpsest_cost_dollars_total:
     'Cost of calls: as providers reported them, by the price table; estimated where they did not.',
-  palimpsest_saved_dollars_total: 'What edits saved, over the calls that they made cheaper.',
+  palimpsest_saved_dollars_total: 'Savings by edits, over the calls that they made cheaper.',
   palimpsest_rewritten_dollars_total:
-    'What edits cost, over the calls that they made more expensive: cache that was written again.',
+    'Cost of edits, over the calls that they made more expensive: cache that was written again.',
   palimpsest_overflows_total: 'Requests that were too long for the provider, by what became of them.',
   palimpsest_reasoning_refused_total: 'Requests whose reasoning the provider refused, by what became of them.',
   palimpsest_faults_total: 'Faults of our own; the request went on without us.',

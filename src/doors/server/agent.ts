@@ -17,7 +17,7 @@ const MOST_TEXT = 1_000_000
 const personas = defineRoute({
   method: 'get',
   path: '/agent/personas',
-  summary: 'Who the agent can be',
+  summary: 'The personas of the agent',
   roles: PEOPLE,
   answer: named('Personas', {
     personas: z.array(
@@ -95,7 +95,7 @@ const listen = defineRoute({
 const approve = defineRoute({
   method: 'post',
   path: '/agent/sessions/{session}/approvals/{id}',
-  summary: 'Say yes or no to what a turn asks',
+  summary: 'Say yes or no to the question of a turn',
   roles: PEOPLE,
   params: { id: z.string().min(1).max(200) },
   body: z.strictObject({ yes: z.boolean() }),

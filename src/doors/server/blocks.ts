@@ -83,7 +83,7 @@ const read = defineRoute({
 const search = defineRoute({
   method: 'get',
   path: '/users/{user}/memory',
-  summary: "Search a user's blocks: those that answer best, each with the stretch that does",
+  summary: "Search a user's blocks: the best matches, each with the passage that matches",
   roles: EVERYBODY,
   query: { q: z.string().min(1).max(2000), limit: PageQuery.limit },
   answer: z.object({
@@ -97,7 +97,7 @@ const search = defineRoute({
 const put = defineRoute({
   method: 'put',
   path: '/users/{user}/blocks/{label}',
-  summary: 'Write a block; what is left out stays as it is',
+  summary: 'Write a block; fields that are left out stay as they are',
   roles: PEOPLE,
   params: BlockParam,
   body: z.strictObject({

@@ -85,7 +85,10 @@ const sessions = defineRoute({
   body: z.union([
     z.strictObject({ sessions: z.array(z.string().min(1).max(400)).min(1).max(1000), preview: Preview }),
     z.strictObject({ before: Time.describe('Sessions last used before this.'), preview: Preview }),
-    z.strictObject({ import: z.string().min(1).max(100).describe('What this import has made.'), preview: Preview }),
+    z.strictObject({
+      import: z.string().min(1).max(100).describe('The id of an import: the sessions that it made.'),
+      preview: Preview,
+    }),
   ]),
   answer: Deleted,
   refusals: [404],

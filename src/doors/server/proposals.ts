@@ -87,7 +87,7 @@ const Merge = z
 const ReviewOut = named('Review', {
   proposal: Proposal,
   block: Block.nullable().describe('The block as it is now.'),
-  merge: Merge.describe('What approving it now would give.'),
+  merge: Merge.describe('The result of approving it now.'),
   duplicates: z
     .array(
       z.object({
@@ -97,7 +97,7 @@ const ReviewOut = named('Review', {
         state: State.optional(),
       }),
     )
-    .describe('What says the same already: in blocks, and in proposals.'),
+    .describe('Blocks and proposals that already say the same.'),
   from_tools: z.boolean().describe('Whether tools printed text of it that the user did not say.'),
   diff: z.array(DiffPart),
   title_diff: z.array(DiffPart),
@@ -199,7 +199,7 @@ const approve = defineRoute({
   path: '/users/{user}/proposals/{id}/approve',
   summary: 'Approve a proposal, as it is or with a body of your own',
   description:
-    'What has changed since is merged in, line by line. A conflict is a 409 that shows both sides: approve again with ' +
+    'Changes since then are merged in, line by line. A conflict is a 409 that shows both sides: approve again with ' +
     'a body. `seen` is the version that the body was written for.',
   roles: PEOPLE,
   params: ProposalParam,
@@ -238,7 +238,7 @@ const reject = defineRoute({
 const revert = defineRoute({
   method: 'post',
   path: '/users/{user}/proposals/{id}/revert',
-  summary: 'Take a whole approval back, and keep what was changed after it',
+  summary: 'Take a whole approval back, and keep later changes',
   roles: PEOPLE,
   params: ProposalParam,
   body: z.strictObject({ body: z.string().max(MAX_BODY).optional(), ...decisionBody }),

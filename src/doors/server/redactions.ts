@@ -41,7 +41,7 @@ export async function redactSessions(
 const secrets = defineRoute({
   method: 'get',
   path: '/sessions/{session}/secrets',
-  summary: 'What looks like a key or token in a session, and where; never the secret itself',
+  summary: 'Texts in a session that look like keys or tokens, and their places; never the secret itself',
   roles: PEOPLE,
   answer: z.object({
     secrets: z.array(

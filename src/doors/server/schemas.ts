@@ -245,7 +245,7 @@ export const SessionOut = named('Session', {
       recorded: z.literal(true).optional().describe('It was brought in from the file of an agent.'),
       importedBy: z.string().optional().describe('The import that made it.'),
     })
-    .describe('Who works in it, what it is called, and which session it goes on from or was started by.'),
+    .describe('Its client, its project, its title and tags, and the session that it continues or that started it.'),
   cacheTtl: z.string().optional().describe('The cache lifetime that requests ask for.'),
   cacheKept: z.number().optional().describe('Milliseconds for which the provider was seen to keep a prefix.'),
   overhead: z.number().optional().describe('Tokens of system prompt and tools.'),
@@ -285,7 +285,7 @@ const nearby = {
   tool: z.string().optional(),
   inView: z.boolean().describe('Whether the model sees it now.'),
   hash: z.string().describe('The id of the part, for edits and restore.'),
-  tokens: z.number().describe('What the whole part costs.'),
+  tokens: z.number().describe('Tokens of the whole part.'),
 }
 
 export const Nearby = named('Nearby', { ...nearby, preview: z.string() })

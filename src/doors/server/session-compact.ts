@@ -37,13 +37,13 @@ const Held = named('HeldEdit', {
   part: z.number().nullable(),
   saves: z.number().describe('Tokens, about.'),
   why: z.string(),
-  reason: z.string().nullable().describe('What it waits for.'),
+  reason: z.string().nullable().describe('The reason why it waits.'),
 })
 
 const pending = defineRoute({
   method: 'get',
   path: '/sessions/{session}/pending',
-  summary: 'What the policy would do at the next call, what it holds back, and the sum behind it in words',
+  summary: 'The edits that the policy would make at the next call, the edits that wait, and the reason in words',
   description: 'Only asks: nothing is planned or recorded.',
   roles: EVERYBODY,
   answer: named('Pending', {

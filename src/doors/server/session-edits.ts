@@ -32,7 +32,7 @@ const list = defineRoute({
 const edit = defineRoute({
   method: 'post',
   path: '/sessions/{session}/edits',
-  summary: 'Discard, distill or replace what the model is shown; all targets or none',
+  summary: 'Discard, distill or replace parts of the view; all targets or none',
   description:
     'A target is [id], [id, summary] or { start, end, replacement }; texts are literal, as the model sees them.',
   roles: EVERYBODY,

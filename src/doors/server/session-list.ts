@@ -89,8 +89,7 @@ const Named = z.array(named('Named', { name: z.string(), sessions: z.number() })
 const overview = defineRoute({
   method: 'get',
   path: '/overview',
-  summary:
-    'What the sessions cost this week and by day, what was saved, and which agents, projects, models and tags there are',
+  summary: 'Cost and savings of this week and by day, and the agents, projects, models and tags',
   description: 'Sessions that nobody has looked at yet are read in the background: `counted` says how far that is.',
   roles: EVERYBODY,
   answer: named('Overview', {

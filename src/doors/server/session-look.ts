@@ -158,7 +158,7 @@ const parts = defineRoute({
 const changelog = defineRoute({
   method: 'get',
   path: '/sessions/{session}/changelog',
-  summary: 'What was changed in files and why, from the intents of edits',
+  summary: 'Changes of files with their reasons, from the intents of edits',
   roles: EVERYBODY,
   answer: z.object({
     changes: z.array(
@@ -179,7 +179,7 @@ const changelog = defineRoute({
 const fileAt = defineRoute({
   method: 'get',
   path: '/sessions/{session}/file',
-  summary: 'What a file looked like after a turn, rebuilt from the ledger',
+  summary: 'A file as it was after a turn, rebuilt from the ledger',
   roles: EVERYBODY,
   query: {
     path: z.string().min(1).max(1024),
@@ -189,7 +189,7 @@ const fileAt = defineRoute({
     path: z.string(),
     turn: z.number(),
     content: z.string().nullable().describe('Null where it cannot be known.'),
-    basis: z.array(z.string()).describe('What the answer rests on, in order.'),
+    basis: z.array(z.string()).describe('The entries that the answer is based on, in order.'),
   }),
   refusals: [409],
   async run({ params, query, caller, doors }) {

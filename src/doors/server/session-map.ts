@@ -114,7 +114,7 @@ const PartDetail = named('PartDetail', {
   instead: z
     .object({ edit: z.string(), from: z.number(), to: z.number(), messages: z.array(Message) })
     .nullable()
-    .describe('What is shown instead, where it is hidden with its neighbours.'),
+    .describe('The messages that are shown instead, where it is hidden with its neighbours.'),
   edits: z.array(PartEdit).describe('Every edit of it, the last first, undone ones too.'),
 })
 

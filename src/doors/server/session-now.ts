@@ -18,7 +18,7 @@ const MAX_DROP = 4000
 const now = defineRoute({
   method: 'get',
   path: '/sessions/{session}/now',
-  summary: 'What the next call costs right now, part by part, whether the cache is cold, and the price of an edit',
+  summary: 'The cost of the next call right now, part by part, whether the cache is cold, and the price of an edit',
   description:
     'On a cold cache every edit is free: everything is written again anyway. `drop` names parts; `price` says what taking ' +
     'them out costs once and saves with every call.',
@@ -33,7 +33,7 @@ const now = defineRoute({
     cached: z.number().nullable().describe('Share of the input so far that was read from the cache.'),
     isCold: z.boolean().describe('The next call writes everything again.'),
     coldAt: z.number().nullable().describe('When the provider forgets the prefix, if nothing is asked before.'),
-    nextUsd: z.number().describe('What the input of the next call costs.'),
+    nextUsd: z.number().describe('The input cost of the next call.'),
     parts: z
       .array(
         named('PricedPart', {
@@ -86,7 +86,7 @@ const now = defineRoute({
 const dropped = defineRoute({
   method: 'get',
   path: '/sessions/{session}/dropped',
-  summary: "What the client's own compaction took out of the conversation that goes on here",
+  summary: "Parts that the client's own compaction removed from this conversation",
   description: 'The session before it still has all of it. Empty where nothing was compacted.',
   roles: EVERYBODY,
   answer: named('Dropped', {
@@ -109,7 +109,7 @@ const dropped = defineRoute({
 const restore = defineRoute({
   method: 'post',
   path: '/sessions/{session}/dropped',
-  summary: "Put back what the client's own compaction took out; an edit like any other",
+  summary: "Put back parts that the client's own compaction removed; an edit like any other",
   roles: EVERYBODY,
   body: z.strictObject({ ids: z.array(z.string().min(1).max(40)).min(1).max(MOST_PARTS) }),
   answer: z.object({ edits: z.array(Edit) }),

@@ -30,7 +30,7 @@ const summary = defineRoute({
 
 export const LossCause = z.enum(['edit', 'pause', 'client', 'model', 'server', 'provider']).meta({
   id: 'LossCause',
-  description: 'What lost the cache: our edit, a pause, what the client or the server changed …',
+  description: 'The cause of a lost cache: our edit, a pause, a change by the client or the server …',
 })
 
 const Sum = z
@@ -50,8 +50,9 @@ const TimelineCallOut = named('TimelineCall', {
   paid: z
     .object({ dollars: z.number(), output: z.number().describe('For the answer.'), estimated: z.boolean() })
     .describe('As the provider reported it, the answer included; estimated by the model of costs where it did not.'),
-  modelled: z.number().describe('What the model of costs says, in dollars, the answer included.'),
+  modelled: z.number().describe('The estimate of the cost model in dollars, the answer included.'),
   inherited: z.boolean().describe('The session that this one was forked from has paid.'),
+  unanswered: z.boolean().describe('The provider reported the call, but its answer is not in the ledger (yet).'),
   sent: Sum,
   raw: Sum.describe('The same call with nothing edited, and the same caching by the provider.'),
   miss: z
@@ -81,7 +82,7 @@ const TimelineCallOut = named('TimelineCall', {
       tier: z.string().optional(),
     })
     .nullable()
-    .describe('What the provider counted.'),
+    .describe('The counts of the provider.'),
 })
 
 const timeline = defineRoute({
@@ -234,14 +235,19 @@ export function callIn({ calls }: Timeline, call: number | undefined): number {
 }
 
 function toCall(timeline: Timeline, call: TimelineCall, number: number): z.input<typeof TimelineCallOut> {
-  const { edits, decision, reported, answeredAt: _, overhead: __, ...rest } = call
+  const { entry, at, model, paid, modelled, edits, decision, reported } = call
   const loss = timeline.lossOf(call)
   return {
     call: number,
-    ...rest,
+    entry,
+    at,
+    model,
+    paid,
+    modelled,
     sent: inTheirs(timeline, call.sent),
     raw: inTheirs(timeline, call.raw),
     inherited: call.inherited ?? false,
+    unanswered: call.unanswered ?? false,
     miss: loss
       ? { kind: loss.cause, lost: loss.tokens, cause: reasonFor(loss.cause, call, timeline.calls[number - 2]) }
       : null,

@@ -22,11 +22,11 @@ const known = new WeakMap<Timeline, { length: number; verdict: Verdict }>()
 const verdict = defineRoute({
   method: 'get',
   path: '/sessions/{session}/verdict',
-  summary: 'What the edits of a session came to: dollars saved, later quotes lost, how often the cache was lost',
+  summary: "The result of a session's edits: dollars saved, later quotes lost, how often the cache was lost",
   roles: EVERYBODY,
   answer: named('Verdict', {
     billed: z.number(),
-    without: z.number().describe('What it would have cost with nothing edited.'),
+    without: z.number().describe('The cost without edits.'),
     saved: z.number(),
     calls: z.number(),
     estimated: z.number().describe('Calls that the provider reported nothing of.'),
@@ -35,11 +35,11 @@ const verdict = defineRoute({
     cacheLost: z.partialRecord(LossCause, z.number()).describe('How often, and to what.'),
     parts: z
       .array(z.object({ part: z.enum(['read', 'new', 'output', ...LossCause.options]), dollars: z.number() }))
-      .describe('What the bill is made of; what a lost cache cost more than reading it is under its cause.'),
+      .describe('The parts of the bill; the extra cost of a lost cache is under its cause.'),
     edits: z
       .array(z.object({ id: z.string(), dollars: z.number() }))
       .describe(
-        'What each edit saved so far, less its part of what was written anew for it; undone ones as if in force.',
+        'The savings of each edit so far, less its share of the cache writes that it caused; undone edits as if in force.',
       ),
   }),
   async run({ params, caller, doors }) {
@@ -59,7 +59,7 @@ const verdict = defineRoute({
 const would = defineRoute({
   method: 'get',
   path: '/sessions/{session}/would',
-  summary: 'What a policy would have done with a session: its edits with their reasons, and what would be shown now',
+  summary: 'The edits that a policy would have made in a session, with their reasons, and the view that would result',
   description: 'A replay: nothing is recorded and no model is called.',
   roles: EVERYBODY,
   query: {
@@ -68,7 +68,7 @@ const would = defineRoute({
   },
   answer: named('Would', {
     policy: z.string(),
-    dollars: z.number().describe('What was paid, less what the policy would have saved.'),
+    dollars: z.number().describe('The amount paid, less the savings of the policy.'),
     saved: z.number(),
     share: z.number().describe('Of what was paid.'),
     evidence: z.number().describe('Share of later quotes that would still be visible.'),

@@ -15,7 +15,7 @@ const WhyCall = named('WhyCall', {
   call: z.number().describe('From 1.'),
   at: Time,
   model: z.string(),
-  predictedUsd: z.number().describe('What the model of costs says, the answer included.'),
+  predictedUsd: z.number().describe('The estimate of the cost model, the answer included.'),
   billedUsd: z.number().describe('As the provider reported it.'),
   estimated: z.boolean().describe('Nothing was reported: billed is what was predicted.'),
   differenceUsd: z.number(),
@@ -23,14 +23,15 @@ const WhyCall = named('WhyCall', {
     'Why cached tokens had to be written again; `none` where none were, `start` for the first call.',
   ),
   lost: z.number().describe('Tokens that were cached and had to be written again.'),
-  extraUsd: z.number().describe('What that cost more than reading them.'),
+  extraUsd: z.number().describe('The extra cost over reading them.'),
   text: z.string().describe('The cause in words.'),
 })
 
 const why = defineRoute({
   method: 'get',
   path: '/sessions/{session}/why',
-  summary: 'Why it cost that: predicted and billed for each call, the cause, the most expensive calls, what was free',
+  summary:
+    'Why a session cost what it cost: predicted and billed for each call, the cause, the most expensive calls, free edits',
   description:
     'Edits are free where nothing cached is lost: on a cold cache, or in parts that were never sent. With `free=true` two ' +
     'replays say what they would have saved, which takes a while.',
@@ -83,8 +84,7 @@ const Rows = z
 const rent = defineRoute({
   method: 'get',
   path: '/sessions/{session}/rent',
-  summary:
-    'Where the money went: every text pays for each call that carries it; by kind, tool, server, file, agent, edit',
+  summary: 'The cost of each text over all calls that carry it, by kind, tool, server, file, agent and edit',
   roles: EVERYBODY,
   answer: named('Rent', {
     session: z.string(),

@@ -119,7 +119,7 @@ const entries = defineRoute({
 const look = defineRoute({
   method: 'get',
   path: '/sessions/{session}/view',
-  summary: 'What the model would be shown with the edits now in force',
+  summary: 'The view: the messages with the edits now in force',
   description: 'Only looks: nothing is planned or recorded.',
   roles: EVERYBODY,
   answer: View,
@@ -132,7 +132,7 @@ const look = defineRoute({
 const plan = defineRoute({
   method: 'post',
   path: '/sessions/{session}/view',
-  summary: 'What to send now',
+  summary: 'The messages to send now',
   description: "Asks the session's policy for edits first, and records them. With `plan: false` it only looks.",
   roles: EVERYBODY,
   body: z.strictObject({ plan: z.boolean().optional() }),

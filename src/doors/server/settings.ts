@@ -68,14 +68,14 @@ const SettingsOut = named('Settings', {
         from: z.enum(['table', 'file', 'family']).describe('`family`: the table does not have it; the strictest row.'),
       }),
     )
-    .describe('Those that sessions were for.'),
+    .describe('The models that sessions used.'),
   asOf: z.string().describe('Of the built-in prices.'),
 })
 
 const read = defineRoute({
   method: 'get',
   path: '/settings',
-  summary: 'What is set, where it came from, and what is known of the models in use',
+  summary: 'The settings, where each came from, and the models in use',
   roles: ADMINS,
   answer: SettingsOut,
   run: ({ caller, doors }) => settingsNow(doors, caller),
@@ -161,8 +161,8 @@ async function modelsIn({ pal, desk, timelines }: Doors, caller: Caller) {
 
 const KnobPointOut = named('KnobPoint', {
   keep: z.string(),
-  billedUsd: z.number().describe('What the session cost as it was.'),
-  savedUsd: z.number().describe('What thrifty would have saved of it, with the knob here.'),
+  billedUsd: z.number().describe('The cost of the session as it was.'),
+  savedUsd: z.number().describe('The savings of thrifty with the knob at this level.'),
   kept: z.number().describe('Later quotes that would still be visible.'),
   quotes: z.number().describe('Of how many.'),
 })
@@ -173,7 +173,7 @@ const known = new WeakMap<Timeline, { length: number; points: Promise<KnobPoint[
 const knob = defineRoute({
   method: 'get',
   path: '/sessions/{session}/knob',
-  summary: 'What thrifty would have saved and kept in a session with the knob at each of its words',
+  summary: 'Savings and kept quotes of thrifty in a session, for each level of the knob',
   description: 'A replay for each: nothing is recorded and no model is called.',
   roles: EVERYBODY,
   answer: z.object({ session: z.string(), points: z.array(KnobPointOut) }),

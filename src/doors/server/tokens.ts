@@ -30,7 +30,7 @@ const Token = named('Token', {
 const me = defineRoute({
   method: 'get',
   path: '/me',
-  summary: 'Whom the server takes the caller for',
+  summary: 'The identity of the caller',
   roles: EVERYBODY,
   answer: z.object({
     role: z.enum(ROLES),
@@ -64,7 +64,7 @@ const list = defineRoute({
 const create = defineRoute({
   method: 'post',
   path: '/tokens',
-  summary: 'Make a token; the secret is answered here and never again',
+  summary: 'Make a token; only this answer has its secret',
   roles: ADMINS,
   body: z.strictObject({
     user: nameSchema(100),

@@ -42,7 +42,7 @@ const importRoute = defineRoute({
       .string()
       .max(MAX_FILE_NAME)
       .optional()
-      .describe('What the file is called: some formats name their session so.'),
+      .describe('The name of the file: some formats name their session by it.'),
     most: numberIn(1, MAX_SESSIONS)
       .optional()
       .describe('Import nothing where the file has more sessions than this: `found` says how many there are.'),
@@ -91,7 +91,7 @@ const Costs = named('Costs', {
   keep: z.string().nullable().describe('The setting of its knob that was asked for.'),
   saved: z.number().describe('Dollars.'),
   effectiveDollars: z.number().describe('With what fetching lost passages again would cost.'),
-  dollars: z.number().describe('What was paid, less what the policy would have saved; answers included.'),
+  dollars: z.number().describe('The amount paid, less the savings of the policy; answers included.'),
   series: z
     .object({ tokens: z.array(z.number()), cost: z.array(z.number()) })
     .describe(`Call by call: tokens sent, and the cost so far in dollars; in at most ${SERIES} steps.`),
@@ -103,7 +103,7 @@ const Costs = named('Costs', {
 const compare = defineRoute({
   method: 'post',
   path: '/sessions/{session}/compare',
-  summary: 'What each policy would have sent and cost, replayed on this session',
+  summary: 'Replay the session under several policies: tokens, cost and evidence of each',
   description: 'Nothing is recorded and no model is called. The method is in docs/benchmarks.md.',
   roles: EVERYBODY,
   body: z.strictObject({

@@ -14,7 +14,7 @@ const COUNTED = 200
 const users = defineRoute({
   method: 'get',
   path: '/users',
-  summary: 'Whose memory the caller may look after, with what waits there',
+  summary: 'Users whose memory the caller may manage, with the number of open proposals',
   description: `For an admin everybody who has blocks (up to ${MOST}), and the person at this machine; for others themselves.`,
   roles: EVERYBODY,
   answer: named('Users', {
@@ -54,7 +54,7 @@ const ABOUT: Record<string, string> = {
 const policies = defineRoute({
   method: 'get',
   path: '/policies',
-  summary: 'The policies that a session can be looked after by, and compared under',
+  summary: 'The policies that a session can use, or be compared under',
   roles: EVERYBODY,
   answer: z.object({ policies: z.array(named('PolicyInfo', { name: z.string(), about: z.string() })) }),
   async run() {

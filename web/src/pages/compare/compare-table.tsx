@@ -13,7 +13,7 @@ import { inOrder, LIMIT, nameOf } from './costs.ts'
 type TableProps = { rows: readonly Costs[]; best: Costs | undefined; own: string | undefined }
 
 const HEADS: readonly [label: string, info?: string][] = [
-  ['Cost of the session', 'What was billed, less what the planner would have saved; answers included.'],
+  ['Cost of the session', 'The billed amount, less the savings of the planner; answers included.'],
   ['Saved'],
   ['Later quotes still visible', 'Of what the agent quoted later from a tool result, the share that was still shown.'],
   ['Cost incl. fetching again', 'With what reading lost passages again would cost.'],

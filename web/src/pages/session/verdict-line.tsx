@@ -102,7 +102,7 @@ function Facts({ verdict, summary }: { verdict: Verdict; summary: Summary }) {
       <div>
         <dt>
           Tokens now
-          <Info text="What the next call would carry, system prompt and tools included." />
+          <Info text="The size of the next call, system prompt and tools included." />
         </dt>
         <dd>
           {tokens(size.shown)} <span>{tokensNote(size)}</span>

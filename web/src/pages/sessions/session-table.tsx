@@ -43,7 +43,7 @@ export function SessionTable({ rows, wanted, onRename }: TableProps) {
             label="Billed"
             wanted={wanted}
             number
-            info="What the provider reported, at list prices, input, cache and output; estimated where it reported nothing."
+            info="The usage that the provider reported, at list prices: input, cache and output. Estimated where it reported nothing."
           />
           <Head name="saved" label="Saved" wanted={wanted} number />
           <Head name="used" label="Used" wanted={wanted} number />

@@ -216,7 +216,9 @@ function Welcome({ isEmpty }: { isEmpty: boolean }) {
   if (isEmpty) return <EmptyState title="No sessions yet">{steps}</EmptyState>
   return (
     <section className="welcome" aria-label="What to do next">
-      <p className="welcome-title">What happened is never changed. What the model is shown is, and you can see it.</p>
+      <p className="welcome-title">
+        The record of a session never changes. See what the model is shown of it, and why.
+      </p>
       {steps}
     </section>
   )

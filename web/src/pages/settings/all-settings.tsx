@@ -15,7 +15,7 @@ const ABOUT: Record<string, string> = {
   home: 'The ledger, and the files that edits point to. Nothing is sent anywhere but to your provider.',
   memory: 'Memory blocks and proposals.',
   'agent.workspace': 'The knowledge files that every session starts with.',
-  'agent.user': 'Whose memory the agent has.',
+  'agent.user': 'The user whose memory the agent has.',
   'upstreams.anthropic': 'Where the proxy sends what is for Anthropic.',
   'upstreams.openai': 'Where the proxy sends what is for OpenAI and those that speak like it.',
   'upstreams.gemini': 'Where the proxy sends what is for Gemini.',
