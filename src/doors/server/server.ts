@@ -348,7 +348,7 @@ export async function serve(options: ServerOptions & { port: number; orFreePort?
     server.fetch(request, addressOf(incoming as IncomingMessage)),
   )
   const http = createHttpServer({ maxHeaderSize: MAX_HEADERS }, (incoming, outgoing) => {
-    const url = URL.parse(incoming.url ?? '/', 'http://localhost')
+    const url = urlOf(incoming)
     const pass = url && server.pass(url)
     if (!pass) return answer(incoming, outgoing)
     const handle = (request: NodeRequest) => pass(request, addressOf(incoming))
@@ -380,6 +380,12 @@ export async function serve(options: ServerOptions & { port: number; orFreePort?
       await closed
     },
   }
+}
+
+/** The address that the client used, so that links in answers lead back here. */
+function urlOf({ url = '/', headers }: IncomingMessage): URL | null {
+  const asked = URL.parse(url, 'http://localhost')
+  return asked && URL.parse(asked.pathname + asked.search, `http://${headers.host ?? 'localhost'}`)
 }
 
 function cannotListen(cause: Error, host: string, port: number): PalimpsestError {

@@ -16,6 +16,7 @@ import { SqliteMemory } from '../../../src/memory/sqlite.ts'
 import { openPalimpsest } from '../../../src/session/engine.ts'
 import { runCli } from '../../cli.ts'
 import { CLI, spawnCli } from '../../e2e/run-cli.ts'
+import { startWholeServer } from '../whole-server.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'palimpsest-server-'))
 after(() => rmSync(base, { recursive: true, force: true }))
@@ -46,6 +47,23 @@ describe('on a port', () => {
     const absolute = ['GET http://evil.example/healthz HTTP/1.1', 'Host: localhost', 'Connection: close']
     assert.doesNotMatch(await raw(port, absolute), /^HTTP\/1.1 200/)
     await close()
+  })
+
+  test('the line about what waits, below an answer of the proxy, links to where the client reaches the server', async t => {
+    const it = await startWholeServer({ requireToken: false })
+    const { pal, memory, store, mount } = it
+    const { url, close } = await serve({ pal, memory, store, mount, port: 0, log: () => {} })
+    t.after(async () => {
+      await close()
+      await it.close()
+    })
+    await memory.propose('owner', 'goals', { kind: 'new', body: 'Learn algebra', reasoning: 'asked', agentId: 'tutor' })
+    const tools = [{ type: 'function', function: { name: 'bash', parameters: { type: 'object' } } }]
+    const body = JSON.stringify({ model: 'gpt-4.1', tools, messages: [{ role: 'user', content: 'go' }] })
+    const answer = await fetch(`${url}/v1/chat/completions`, { method: 'POST', body })
+    const [link] = /https?:[^\s"\\]+/.exec(await answer.text())!
+    assert.ok(link.startsWith(`${url}/decide/`), link)
+    assert.match(await (await fetch(link)).text(), /Learn algebra/)
   })
 
   test('a body larger than allowed is refused, declared or not', async () => {
