@@ -6,9 +6,10 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { longSession } from '../../bench/long-session.ts'
+import { type LongSession, longSession } from '../../bench/long-session.ts'
 import type { Message } from '../../src/model/types.ts'
 import { whenItPays } from '../../src/planner/hold.ts'
+import { thrifty } from '../../src/planner/thrifty.ts'
 import { staleOutput } from '../../src/policies/stale-output.ts'
 import { truncateShell } from '../../src/policies/truncate-shell.ts'
 import { type ReplayOptions, replay } from '../../src/replay/replay.ts'
@@ -16,13 +17,25 @@ import { type ReplayOptions, replay } from '../../src/replay/replay.ts'
 /** A window that fills, so that what does not fit must be folded, summarised or warned of. */
 const SMALL = { small: { window: 40_000 } }
 
-const CASES: (ReplayOptions & { name: string; turns: number; bound?: boolean })[] = [
+/** Requests over a limit cost five times as much. */
+const BANDED = { banded: { window: 1_000_000, bands: [{ above: 60_000, input: 5, output: 5 }] } }
+
+const CASES: (ReplayOptions & { name: string; turns: number; bound?: boolean; shape?: LongSession })[] = [
   { name: 'thrifty', turns: 200, model: 'claude-sonnet-4-5' },
   { name: 'thrifty-one-hour', turns: 150, model: 'claude-opus-5', cacheTtl: '1h' },
   { name: 'thrifty-bound', turns: 200, model: 'claude-fable-5-2', cacheTtl: '1h', bound: true },
   { name: 'thrifty-openai', turns: 150, model: 'gpt-6.1', bound: true },
   { name: 'thrifty-bound-five-minutes', turns: 200, model: 'claude-sonnet-5-5', bound: true },
   { name: 'thrifty-small-window', turns: 300, model: 'small', models: SMALL },
+  { name: 'thrifty-price-band', turns: 260, model: 'banded', models: BANDED },
+  {
+    name: 'thrifty-long-inputs',
+    turns: 200,
+    model: 'small',
+    models: SMALL,
+    policy: thrifty({ keep: 'most', protect: ['grep'] }),
+    shape: { seed: 8, skeleton: 4, results: 0.5 },
+  },
   { name: 'agent', turns: 150, model: 'small', models: SMALL, policy: 'agent' },
   {
     name: 'held',
@@ -32,9 +45,9 @@ const CASES: (ReplayOptions & { name: string; turns: number; bound?: boolean })[
   },
 ]
 
-for (const { name, turns, bound, ...options } of CASES) {
+for (const { name, turns, bound, shape, ...options } of CASES) {
   test(`${name} decides as it did`, async t => {
-    const messages = longSession(turns, { seed: 7 })
+    const messages = longSession(turns, shape ?? { seed: 7 })
     const lines: string[] = []
     for await (const step of replay(bound ? messages.map(withReasoning) : messages, options)) {
       if (step.edits.length === 0 && step.decision === undefined) continue
