@@ -46,6 +46,12 @@ const ROWS: readonly Row[] = [
     why: 'at the bound both sides are 1',
   },
   {
+    file: 'src/files/lock.ts',
+    line: 'for (let wait = 1; ; wait = Math.min(wait * 2, 32)) {',
+    texts: ['/', 'max'],
+    why: 'whoever waits gets the lock all the same; only the pauses between two attempts differ',
+  },
+  {
     file: 'src/files/glob.ts',
     line: 'for (let i = 0; i < signs.length; i++) {',
     texts: ['<='],

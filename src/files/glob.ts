@@ -80,10 +80,7 @@ class GlobReader {
     const isName = (one: string, atStart: boolean) => one !== '/' && !(atStart && one === '.')
     const isFolders = this.#glob[this.#at] === '*' && (this.#at === 1 || this.#glob[this.#at - 2] === '/')
     const after = this.#glob[this.#at + 1]
-    if (!isFolders || (after !== '/' && after !== undefined)) {
-      while (this.#glob[this.#at] === '*') this.#at++
-      return this.#repeat(from, isName)
-    }
+    if (!isFolders || (after !== '/' && after !== undefined)) return this.#repeat(from, isName)
     this.#at += after === '/' ? 2 : 1
     if (after === undefined) return this.#repeat(from, (one, atStart) => one === '/' || isName(one, atStart))
     // No folder, or folders with their slashes.
