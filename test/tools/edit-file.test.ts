@@ -211,6 +211,17 @@ test('law: a replacement is what stands before, the new text, and what stands af
   )
 })
 
+test('in a file with CRLF, texts without a carriage return mean CRLF; one that has it is meant as it is, and so is the new one', () => {
+  const text = 'one\r\ntwo\r\nthree\r\n'
+  const replaced = (old: string, fresh: string) => {
+    const result = replaceUnique(text, old, fresh)
+    return result.type === 'replaced' ? result.text : result.type
+  }
+  assert.equal(replaced('one\ntwo', '1\n2'), '1\r\n2\r\nthree\r\n')
+  assert.equal(replaced('one\r\ntwo', '1\n2'), '1\n2\r\nthree\r\n')
+  assert.equal(replaced('one\r\ntwo\n', 'x'), 'not-found')
+})
+
 test('law: replacing and replacing back restores the text', () => {
   fc.assert(
     fc.property(texts, texts, texts, (text, old, fresh) => {
