@@ -244,7 +244,7 @@ function lastPointer({ pointers }: Item): number {
 }
 
 function firstYounger(items: readonly Item[], turn: number): number | undefined {
-  return items.find(item => item.unit.turn >= turn)?.unit.entry
+  return items[firstIndex(items.length, i => items[i]!.unit.turn >= turn)]?.unit.entry
 }
 
 /** The first entry behind the last log. */
@@ -266,7 +266,8 @@ export function proposeLog(context: PlanContext, end: number, words: Words): Pro
   const folds = logRanges(fold)
   const stretch = stretchBefore(fold, end, { start: startOfLog(fold) })
   if (!stretch || stretch.from > stretch.to) return []
-  const units = all.filter(({ entry }) => entry >= stretch.from && entry <= stretch.to)
+  const indexOf = (entry: number) => firstIndex(all.length, i => all[i]!.entry >= entry)
+  const units = all.slice(indexOf(stretch.from), indexOf(stretch.to + 1))
   const fresh = logMessages(units, outcomesOf(units), context.recallWith)
   const before = folds.flatMap(range => range.messages.map(withoutMarks))
   const apart = [...before, ...fresh]
