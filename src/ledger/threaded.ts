@@ -32,6 +32,8 @@ export type ThreadError = { message: string; code?: ErrorCode; data?: Record<str
 
 /** How long a write may wait on the main thread for another process. */
 const BRIEFLY_MS = 5
+/** How long the thread waits: another process may rewrite the file after a deletion, some six seconds for a gigabyte. */
+const PATIENTLY_MS = 60_000
 /** The log is checkpointed after this many writes. */
 const CHECKPOINT_AFTER = 300
 
@@ -61,7 +63,7 @@ export class ThreadedLedger implements LedgerStore {
     this.#log = new SyncedFile(`${path}-wal`)
     const file = import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js'
     this.#thread = new Worker(new URL(file, import.meta.url), {
-      workerData: { path, options: { ...options, indexes: false } },
+      workerData: { path, options: { busyMs: PATIENTLY_MS, ...options, indexes: false } },
       // Without it, Node 22 warns in every thread that node:sqlite is experimental.
       execArgv: ['--disable-warning=ExperimentalWarning'],
     })
