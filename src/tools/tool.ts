@@ -77,7 +77,7 @@ export function defineTool<Shape extends z.ZodObject, Context = ToolContext>(
     ...(anthropic ? { anthropic } : {}),
     run: async (raw, context) => {
       const { value, unknown } = namedArguments(raw, input)
-      const parsed = input.safeParse(value)
+      const parsed = input.safeParse(value, { reportInput: true })
       if (!parsed.success) return { text: badArguments(name, parsed.error), isError: true }
       const result = await definition.run(parsed.data, context)
       const told = typeof result === 'string' ? { text: result } : result
@@ -247,7 +247,8 @@ function unknownNote(tool: string, unknown: readonly string[], known: readonly s
 function badArguments(name: string, error: z.ZodError): string {
   const lines = error.issues.map(issue => {
     const where = issue.path.length > 0 ? issue.path.join('.') : 'arguments'
-    return `- ${where}: ${issue.message}`
+    const isMissing = issue.code === 'invalid_type' && issue.input === undefined
+    return `- ${where}: ${isMissing ? `is missing, expected ${issue.expected}` : issue.message}`
   })
   return [`Invalid arguments for ${name}:`, ...lines, 'Nothing was done. Call it again with these corrected.'].join(
     '\n',

@@ -49,6 +49,7 @@ test('wrong arguments are a result that names each and says what is expected', a
   assert.match((await run(greet, '{"name":')).text, /not valid JSON/)
   assert.match((await run(greet, null)).text, /- name:/)
   assert.match((await run(greet, [])).text, /- arguments: .*expected object/)
+  assert.match((await run(greet, {})).text, /^Invalid arguments for greet:\n- name: is missing, expected string\n/)
 })
 
 test('our own errors are results, defects are thrown', async () => {

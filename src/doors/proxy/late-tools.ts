@@ -11,10 +11,11 @@ import { TAKEN, type Wire } from '../../formats/adapters/original.ts'
 import { isRecord } from '../../model/json.ts'
 import { textOf } from '../../model/leaves.ts'
 import type { Edit, Message, Part, ToolCallPart, ToolResultPart } from '../../model/types.ts'
+import type { Palimpsest } from '../../session/engine.ts'
 import { NO_SUCH_PART } from '../../session/look.ts'
 import type { Session } from '../../session/session.ts'
 import { contextTool } from '../../tools/context.ts'
-import { recallTool, type SessionToolContext } from '../../tools/recall.ts'
+import { agentContext, recallTool, type SessionToolContext, seenSessions } from '../../tools/recall.ts'
 import { runTool, type Tool } from '../../tools/tool.ts'
 import { isOwnTool } from '../../view/shown-texts.ts'
 import type { CallMade, ProxyDialect } from './dialect.ts'
@@ -67,6 +68,8 @@ export type LateCalls = {
   offered: ReadonlySet<string>
   /** Calls as the model made them, by id: some clients give them back under another name. */
   made: ReadonlyMap<string, CallMade>
+  /** The sessions of the client's user. */
+  pal: Palimpsest
 }
 
 /** Answers the calls of our tools in the entries from `from` on. Returns whether there were any. */
@@ -79,16 +82,21 @@ export async function answerLateCalls(session: Session, from: number, late: Late
       const call = result.type === 'tool-result' ? callOf(session, result.id, late) : undefined
       if (!call || isAnswered(session, entry, part)) continue
       if (call.isClients && !textOf(result).includes(NO_SUCH_PART)) continue
-      await answerCall(session, call, { entry, part })
+      await answerCall({ session, pal: late.pal }, call, { entry, part })
       answered = true
     }
   }
   return answered
 }
 
-async function answerCall(session: Session, call: Found, place: { entry: number; part: number }): Promise<void> {
+async function answerCall(
+  { session, pal }: { session: Session; pal: Palimpsest },
+  call: Found,
+  place: { entry: number; part: number },
+): Promise<void> {
   await restoreCall(session, call)
-  const { text } = await runTool(TOOLS[call.tool.tool]!, call.input, { session })
+  const context = { session, sessions: seenSessions(pal), live: agentContext(pal) }
+  const { text } = await runTool(TOOLS[call.tool.tool]!, call.input, context)
   const which = call.isClients ? 'about this conversation' : 'a tool that the client does not have'
   const why = `the answer of ${call.tool.name}, ${which}`
   await session.apply([{ target: { type: 'part', ...place }, replacement: text, why, mark: MARK }], 'agent')

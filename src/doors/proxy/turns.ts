@@ -277,7 +277,7 @@ export class Turns {
     const { session, injection, lateFrom, lateCalls } = live
     const offered = namesOfTools(body)
     if (!injection?.tools && !hasMcpTools(offered)) return undefined
-    const late = { tools: injection?.tools ?? [], offered, made: lateCalls }
+    const late = { tools: injection?.tools ?? [], offered, made: lateCalls, pal: this.#options.pal }
     const answered = await answerLateCalls(session, lateFrom, late)
     live.lateFrom = session.fold.entries.length
     return answered ? session.view() : undefined

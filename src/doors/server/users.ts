@@ -15,7 +15,7 @@ const users = defineRoute({
   method: 'get',
   path: '/users',
   summary: 'Users whose memory the caller may manage, with the number of open proposals',
-  description: `For an admin everybody who has blocks (up to ${MOST}), and the person at this machine; for others themselves.`,
+  description: `For an admin everybody who has blocks or proposals (up to ${MOST}), and the person at this machine; for others themselves.`,
   roles: EVERYBODY,
   answer: named('Users', {
     users: z.array(

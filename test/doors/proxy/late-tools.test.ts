@@ -309,6 +309,26 @@ test('results of the client in the same batch stay as they are', async () => {
   assert.match(content[1].content, /^1 hit/)
 })
 
+test('our tools reach the other sessions of the user, as our MCP server does', async () => {
+  const id = partId(1, 0, { type: 'tool-result' })
+  const session = 'mcp-outputs-2026-11-18'
+  const script: Turn[] = [
+    { calls: [{ id: 'c1', name: 'recall', input: { query: 'heliotrope', sessions: 'all' } }] },
+    { calls: [{ id: 'c2', name: 'recall', input: { text: id, session } }] },
+    { text: 'I see.' },
+  ]
+  await using it = await setUp(script, { policy: 'none', inject: { tools: true } })
+  const other = await it.pal.session(session)
+  await other.append(
+    { role: 'assistant', parts: [{ type: 'tool-call', id: 'r', name: 'run_command', input: { command: 'ls' } }] },
+    { role: 'tool', parts: [{ type: 'tool-result', id: 'r', name: 'run_command', output: 'heliotrope.txt' }] },
+  )
+  await loop(it, anthropic!, [anthropic!.user('Where is it?')])
+  const { c1, c2 } = anthropic!.shown(it.upstream.requests.at(-1)!.json)
+  assert.match(c1!.text, new RegExp(`${id}: result of run_command \\(session "${session}"`))
+  assert.equal(c2!.text, `[${id}, entry 1]\nheliotrope.txt`)
+})
+
 test('a conversation without tools, one that has begun already, and a holdout get none', async () => {
   await using it = await setUp(() => ({ text: 'yes' }), { policy: 'none', inject: { tools: true }, holdout: 1 })
   const { text } = await send(it, chat!, [chat!.user('hi')])
