@@ -33,12 +33,15 @@ function linesIn(body: string): string[] {
   return body.split('\n').map(line => line.replace(/^[\s>*+-]*(?:\d+[.)]\s+)?/, '').trim())
 }
 
-/** The facts that a proposal would add. */
+/** The facts that a proposal would add; a line that is there already and would be there twice is one of them. */
 export function addedFacts({ body, base }: Pick<Proposal, 'body' | 'base'>): string[] {
-  const before = new Set(factsIn(base?.body ?? ''))
-  return factsIn(body)
-    .filter(fact => !before.has(fact))
-    .slice(0, MAX_FACTS)
+  const left = factsIn(base?.body ?? '')
+  const isAdded = (fact: string) => {
+    const at = left.indexOf(fact)
+    if (at >= 0) left.splice(at, 1)
+    return at < 0
+  }
+  return factsIn(body).filter(isAdded).slice(0, MAX_FACTS)
 }
 
 /** Whether two facts have nearly the same words in the same order, and the same negations. */
@@ -57,12 +60,13 @@ export function duplicatesOf(
   { blocks, proposals }: { blocks: readonly Block[]; proposals: readonly Proposal[] },
 ): Duplicate[] {
   const added = addedFacts(proposal)
+  const before = factsIn(proposal.base?.body ?? '')
   const like = (texts: readonly string[]) => texts.find(text => added.some(fact => saySame(fact, text)))
   const found: Duplicate[] = []
   for (const { label, body } of blocks) {
-    // A fact that the edit removes from its own block is not a duplicate.
-    const kept = label === proposal.label ? factsIn(body).filter(fact => proposal.body.includes(fact)) : factsIn(body)
-    const text = like(kept.filter(fact => label !== proposal.label || !added.includes(fact)))
+    // In its own block, a fact that the edit removes is not a duplicate, nor is one that came with its approval.
+    const stays = (fact: string) => proposal.body.includes(fact) && (before.includes(fact) || !added.includes(fact))
+    const text = like(label === proposal.label ? factsIn(body).filter(stays) : factsIn(body))
     if (text !== undefined) found.push({ label, text })
   }
   for (const other of proposals) {

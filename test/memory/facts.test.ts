@@ -64,6 +64,12 @@ test('a copy in the block that an edit rewrites is none, nor is the proposal its
     duplicatesOf({ ...added, base: { version: 'v', title: '', body: block.body } }, { blocks: [block], proposals: [] }),
     [twice],
   )
+  // The very same line, by a proposal that is open and by the one that put it there.
+  const base = { version: 'v', title: '', body: block.body }
+  const again = { ...asked(`${block.body}Learns algebra every Monday\n`), base }
+  assert.deepEqual(duplicatesOf(again, { blocks: [block], proposals: [] }), [twice])
+  const first = { ...asked(block.body), base: { ...base, body: 'Likes green tea\n' } }
+  assert.deepEqual(duplicatesOf(first, { blocks: [block], proposals: [] }), [])
   const elsewhere = { ...block, label: 'other' }
   assert.deepEqual(duplicatesOf(added, { blocks: [elsewhere], proposals: [] }), [{ ...twice, label: 'other' }])
   const fresh = asked('Meets her tutor on Mondays')
