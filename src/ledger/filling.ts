@@ -30,7 +30,7 @@ const CHARS_PER_STEP = 300_000
 const USUAL_LARGE_TEXT = 40_000
 /** Eight segments of a size class are merged into one; a segment with this many documents is not merged any more. */
 const MERGED_AT_ONCE = 8
-const LARGEST_SEGMENT = 4096
+const LARGEST_SEGMENT = 16_384
 /** The call of a result is looked for among this many events before the result. */
 const CALL_WITHIN_EVENTS = 400
 

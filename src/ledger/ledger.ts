@@ -73,7 +73,7 @@ export class Ledger {
 
   /** The events that make and undo edits, and the places of all events that are not entries, without reading entries. */
   async edits(): Promise<{ events: Placed[]; besides: number[] }> {
-    const rows = await this.#store.read(this.id, { besides: 'entry' })
+    const rows = await this.#store.read(this.id, { besidesEntries: true })
     const events = await this.#decode(rows.filter(({ type }) => EDITING.has(type)))
     return { events, besides: rows.map(({ seq }) => seq) }
   }

@@ -51,8 +51,9 @@ export class SqliteIndex implements IndexTables {
   readonly #db: DatabaseSync
   readonly #lineageOf: (key: number) => Lineage
   readonly #statements = new Map<string, StatementSync>()
-  /** Segments never change, so they are cached once read. */
-  readonly #segments = new Map<number, Segment>()
+  /** Segments never change, so they are cached once read. The list stays the same one while no segment comes or goes. */
+  #segments = new Map<number, Segment>()
+  #list: readonly Segment[] = []
   readonly #sync: string
 
   constructor(db: DatabaseSync, options: { sync: 'FULL' | 'NORMAL'; lineageOf: (key: number) => Lineage }) {
@@ -84,15 +85,12 @@ export class SqliteIndex implements IndexTables {
     runNow(forgetSessions(this, keys))
   }
 
-  segments(): Segment[] {
+  segments(): readonly Segment[] {
     const ids = this.#all('SELECT id FROM recall_segments ORDER BY id').map(row => Number(row['id']))
-    const known = new Set(ids)
-    for (const id of this.#segments.keys()) if (!known.has(id)) this.#segments.delete(id)
-    return ids.flatMap(id => {
-      const segment = this.#segments.get(id) ?? this.segment(id)
-      if (segment) this.#segments.set(id, segment)
-      return segment ?? []
-    })
+    if (ids.length === this.#list.length && ids.every((id, i) => this.#list[i]!.id === id)) return this.#list
+    this.#list = ids.flatMap(id => this.#segments.get(id) ?? this.segment(id) ?? [])
+    this.#segments = new Map(this.#list.map(segment => [segment.id, segment]))
+    return this.#list
   }
 
   postings(terms: readonly string[], segments: readonly number[]): Map<string, Posting[]> {

@@ -216,7 +216,7 @@ export class SqliteLedger implements LedgerStore {
 
   async read(
     id: string,
-    { from = 0, to = Number.MAX_SAFE_INTEGER, lightType, only, besides }: ReadOptions = {},
+    { from = 0, to = Number.MAX_SAFE_INTEGER, lightType, only, besidesEntries = false }: ReadOptions = {},
   ): Promise<Row[]> {
     return guard(() => {
       const rows: Row[] = []
@@ -225,7 +225,7 @@ export class SqliteLedger implements LedgerStore {
         const high = Math.min(to, upTo)
         if (low > high) continue
         if (only) rows.push(...this.#readOnly(key, only, low, high))
-        else rows.push(...this.#readRange(key, low, high, { lightType, besides }))
+        else rows.push(...this.#readRange(key, low, high, { lightType, besidesEntries }))
       }
       return rows
     })
@@ -403,17 +403,12 @@ export class SqliteLedger implements LedgerStore {
     key: number,
     from: number,
     to: number,
-    { lightType, besides }: { [K in 'lightType' | 'besides']: string | undefined },
+    { lightType, besidesEntries }: { lightType: string | undefined; besidesEntries: boolean },
   ): Row[] {
     const rows = this.#all(
       `SELECT id, type, at, hash, light, CASE WHEN type = ? THEN NULL ELSE body END AS body FROM events
-       WHERE id BETWEEN ? AND ? ${besides === undefined ? '' : 'AND type <> ?'} ORDER BY id`,
-      [
-        lightType ?? null,
-        idOf(key, from),
-        idOf(key, Math.min(to, SESSION_SIZE - 1)),
-        ...(besides === undefined ? [] : [besides]),
-      ],
+       WHERE id BETWEEN ? AND ? ${besidesEntries ? "AND type <> 'entry'" : ''} ORDER BY id`,
+      [lightType ?? null, idOf(key, from), idOf(key, Math.min(to, SESSION_SIZE - 1))],
     )
     return rows.map(rowOf)
   }

@@ -44,8 +44,8 @@ export type ReadOptions = {
   lightType?: string
   /** Only these sequence numbers. */
   only?: readonly number[]
-  /** Only events that are not of this type. */
-  besides?: string
+  /** Only events that are no entries. */
+  besidesEntries?: boolean
 }
 
 export type ListOptions = {

@@ -2,7 +2,7 @@
  * Orders documents for a query: BM25 with the text of neighbours, computed from postings and columns alone.
  *
  * Every document of the scope gets a position such that the documents of a session follow one another, whatever
- * segments they lie in; a term then counts, at half weight, for the two documents after its own and the one before.
+ * segments they lie in; a term then counts, at half weight, for the documents next to its own.
  * Terms are taken rarest first. Once enough postings have been scored, commoner terms count only for documents that a
  * rarer one has found, so the work for a query is bounded.
  */
@@ -24,11 +24,16 @@ export type Ranked = DocumentKey & { score: number; at: number }
 /** BM25: how fast repetitions stop counting, and how much long documents are penalised. */
 const SATURATION = 1.2
 const LENGTH_EFFECT = 0.5
-/** The weight of a neighbour's words: higher in a conversation than among tool results. */
+/**
+ * The weight of a neighbour's words, for the two documents before one and the two after. Tool results say little about
+ * each other: among them the weight is lower, and of the documents after one only the next counts.
+ */
+const REACH = 2
 const NEIGHBOUR_IN_TALK = 0.5
 const NEIGHBOUR = 0.25
-/** Two documents before and one after. */
-const NEIGHBOURS = 3
+/** The weights of all neighbours together. */
+const NEIGHBOURS_IN_TALK = 4 * NEIGHBOUR_IN_TALK
+const NEIGHBOURS = 3 * NEIGHBOUR
 /**
  * The weight of each kind. A result is the source; a text often retells it, and a result repeats its call. Indexed by
  * kind.
@@ -53,7 +58,7 @@ const MAX_PAIRS = 100
 const MAX_BYTES_LOOKED_AT = 1000
 const SCORE_CLASSES = 1024
 /** Keeps documents of different sessions from being neighbours. */
-const GAP_OF_SESSIONS = 2
+const GAP_OF_SESSIONS = REACH
 
 /** The documents that the words find, best first; and, on request, the newest documents of the scope. */
 export async function rankDocuments(
@@ -61,13 +66,17 @@ export async function rankDocuments(
   query: Query,
   { limit, filters = {}, newest = 0 }: { limit: number; filters?: Filters; newest?: number },
 ): Promise<{ found: Ranked[]; newest: Ranked[] }> {
-  const segments = await index.segments()
-  const layout = layOut(segments, index.spans)
+  const layout = layoutOf(await index.segments(), index.spans)
   if (layout.documents === 0) return { found: [], newest: [] }
   const terms = [...query.terms.keys(), ...(filters.terms ?? []).flat()]
   const postings = await index.postings(terms, layout.segmentIds)
   const allowed = allowedBy(postings, filters, layout)
-  const ranked = (lists: readonly TermList[]) => best(layout, score(layout, lists), { limit, allowed })
+  const ranked = (lists: readonly TermList[]) => {
+    const sums = score(layout, lists)
+    const found = best(layout, sums, { limit, allowed })
+    clear(sums)
+    return found
+  }
   const found = ranked(await listsFor(index, query, layout, postings))
   return {
     found: found.length > 0 ? found : ranked(await listsInside(index, query, layout)),
@@ -103,6 +112,16 @@ type Layout = {
   lengths: Uint8Array
   kinds: Uint8Array
   meanLength: number
+}
+
+/** The layout of all documents is kept as long as the store returns the same list: making it takes 5 ms at a million. */
+const layouts = new WeakMap<readonly Segment[], Layout>()
+
+function layoutOf(segments: readonly Segment[], spans: readonly Span[] | undefined): Layout {
+  if (spans) return layOut(segments, spans)
+  const layout = layouts.get(segments) ?? layOut(segments, undefined)
+  layouts.set(segments, layout)
+  return layout
 }
 
 function layOut(segments: readonly Segment[], spans: readonly Span[] | undefined): Layout {
@@ -268,10 +287,34 @@ function eachPosition(
   }
 }
 
-/** Sums in double precision: the order of the terms depends on the segments, and must not affect a score. */
-type Scores = { scores: Float64Array; touched: number[] }
+/**
+ * The sums of a search, one for each position; everything is zero between two searches. `counts` is zero between two
+ * terms. Scores are in double precision: the order of the terms depends on the segments, and must not affect a score.
+ */
+type Sums = { scores: Float64Array; counts: Float32Array; marks: Uint8Array; touched: number[] }
 
-function score(layout: Layout, lists: readonly TermList[]): Scores {
+/** A document with a score, and one that holds a term of the query itself. */
+const TOUCHED = 1
+const HOLDS = 2
+
+/** Kept from search to search: new ones of a million documents take 4 ms to make. */
+let kept: Omit<Sums, 'touched'> | undefined
+
+function sumsFor(size: number): Sums {
+  if (!kept || kept.scores.length < size) {
+    kept = { scores: new Float64Array(size), counts: new Float32Array(size), marks: new Uint8Array(size) }
+  }
+  return { ...kept, touched: [] }
+}
+
+function clear({ scores, marks, touched }: Sums): void {
+  for (const at of touched) {
+    scores[at] = 0
+    marks[at] = 0
+  }
+}
+
+function score(layout: Layout, lists: readonly TermList[]): Sums {
   const { kinds, documents } = layout
   const sorted = [...lists].sort((a, b) => a.bytes - b.bytes)
   // A posting has at least one byte.
@@ -283,8 +326,7 @@ function score(layout: Layout, lists: readonly TermList[]): Scores {
     rarity: 0,
     refines: false,
   }
-  const sums: Sums = { scores: new Float64Array(kinds.length), counts: new Float32Array(kinds.length), touched: [] }
-  const holds = new Uint8Array(kinds.length)
+  const sums = sumsFor(kinds.length)
   let scored = 0
   let refined = 0
   for (const { weight, postings, bytes } of sorted) {
@@ -298,67 +340,69 @@ function score(layout: Layout, lists: readonly TermList[]): Scores {
     if (term.size === 0) continue
     if (!term.refines) scored += term.size
     term.rarity = weight * Math.log(1 + (documents - term.size + 0.5) / (term.size + 0.5))
-    for (let i = 0; i < term.size; i++) holds[term.positions[i]!] = 1
     addTerm(layout, term, sums)
   }
-  return { scores: sums.scores, touched: sums.touched.filter(at => holds[at] === 1) }
+  return sums
 }
 
 /** The postings of a term as positions in the layout. A refining term counts only for documents already found. */
 type Term = { positions: Int32Array; counts: Uint8Array; size: number; rarity: number; refines: boolean }
-/** `counts` is all zero between two terms. */
-type Sums = { scores: Float64Array; counts: Float32Array; touched: number[] }
 
 function addTerm({ kinds, lengths, meanLength }: Layout, term: Term, sums: Sums): void {
-  const { scores, counts, touched } = sums
+  const { scores, counts, marks, touched } = sums
   for (const at of countTerm(kinds, term, sums)) {
-    if (scores[at] === 0) touched.push(at)
+    if (marks[at] === 0) touched.push(at)
+    marks[at]! |= TOUCHED
     const count = counts[at]!
     counts[at] = 0
     const norm = SATURATION * (1 - LENGTH_EFFECT + LENGTH_EFFECT * relativeLength(lengths, kinds, at, meanLength))
     scores[at]! += (term.rarity * count * (SATURATION + 1)) / (count + norm)
   }
+  for (let i = 0; i < term.size; i++) if (marks[term.positions[i]!] === TOUCHED) marks[term.positions[i]!]! |= HOLDS
 }
 
 /** Counts a term for the documents that contain it and for their neighbours; returns their positions. */
-function countTerm(kinds: Uint8Array, term: Term, { scores, counts }: Sums): number[] {
+function countTerm(kinds: Uint8Array, term: Term, { counts, marks }: Sums): number[] {
   const { positions, size, refines } = term
   const reached: number[] = []
   // A term that occurs everywhere says nothing about the neighbouring documents.
-  const [before, after] = size > MAX_SCORED_POSTINGS ? [0, 0] : [1, 2]
+  const reach = size > MAX_SCORED_POSTINGS ? 0 : REACH
   for (let i = 0; i < size; i++) {
     const at = positions[i]!
-    for (let other = at - before; other <= at + after; other++) {
-      if (kinds[other] === 0 || (refines && scores[other] === 0)) continue
+    for (let other = at - reach; other <= at + reach; other++) {
+      const weight = refines && marks[other] === 0 ? 0 : weightFor(kinds, at, other)
+      if (weight === 0) continue
       if (counts[other] === 0) reached.push(other)
-      counts[other]! += term.counts[i]! * (other === at ? 1 : neighbourWeight(kinds, at, other))
+      counts[other]! += term.counts[i]! * weight
     }
   }
   return reached
 }
 
-function neighbourWeight(kinds: Uint8Array, a: number, b: number): number {
-  return kinds[a] === TALK && kinds[b] === TALK ? NEIGHBOUR_IN_TALK : NEIGHBOUR
+/** How much the words of a document count for another one, or for itself. */
+function weightFor(kinds: Uint8Array, words: number, other: number): number {
+  if (other === words) return 1
+  if (kinds[other] === TALK && kinds[words] === TALK) return NEIGHBOUR_IN_TALK
+  return kinds[other] === 0 || words - other > 1 ? 0 : NEIGHBOUR
 }
 
 /** The length of a document, with the neighbours whose words count for it, relative to the mean. */
 function relativeLength(lengths: Uint8Array, kinds: Uint8Array, at: number, mean: number): number {
-  const length =
-    lengths[at]! +
-    lengths[at - 2]! * neighbourWeight(kinds, at, at - 2) +
-    lengths[at - 1]! * neighbourWeight(kinds, at, at - 1) +
-    lengths[at + 1]! * neighbourWeight(kinds, at, at + 1)
-  return length / (mean * (1 + NEIGHBOURS * (kinds[at] === TALK ? NEIGHBOUR_IN_TALK : NEIGHBOUR)))
+  let length = 0
+  for (let other = at - REACH; other <= at + REACH; other++) {
+    length += lengths[other]! * weightFor(kinds, other, at)
+  }
+  return length / (mean * (1 + (kinds[at] === TALK ? NEIGHBOURS_IN_TALK : NEIGHBOURS)))
 }
 
 function best(
   { kinds, stretches }: Layout,
-  { scores, touched }: Scores,
+  { scores, marks, touched }: Sums,
   { limit, allowed }: { limit: number; allowed: Uint8Array | undefined },
 ): Ranked[] {
   const [oldest, newest] = timeRange(stretches)
   const span = Math.max(1, newest - oldest)
-  const candidates = allowed ? touched.filter(at => allowed[at] === 1) : touched
+  const candidates = touched.filter(at => marks[at]! >= HOLDS && (!allowed || allowed[at] === 1))
   const threshold = thresholdOf(candidates, scores, kinds, limit)
   const sorted = candidates.filter(at => scores[at]! * KIND_WEIGHTS[kinds[at]!]! >= threshold).sort((a, b) => a - b)
   let next = 0

@@ -34,9 +34,11 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.deepEqual(await store.read('a', { only: [0, 3] }), [written[0]!, written[3]!].map(plain))
         const light = await store.read('a', { lightType: 'entry' })
         assert.ok(light.every(row => row.body === undefined))
-        assert.deepEqual(await store.read('a', { besides: 'entry' }), [])
-        assert.deepEqual(await store.read('a', { besides: 'pin', from: 2 }), written.slice(2).map(plain))
-        assert.equal((await store.find('a'))?.length, 4)
+        assert.deepEqual(await store.read('a', { besidesEntries: true }), [])
+        const pin = { ...rows(['a pin'])[0]!, seq: 4, type: 'pin' }
+        assert.equal(await store.append('a', [pin]), true)
+        assert.deepEqual(await store.read('a', { besidesEntries: true }), [plain(pin)])
+        assert.equal((await store.find('a'))?.length, 5)
       }))
 
     test('an append may have no rows, or many', () =>

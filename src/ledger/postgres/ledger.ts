@@ -138,14 +138,17 @@ export class PostgresLedger implements LedgerStore {
   }
 
   /** One statement, so that a session that is being removed is read whole or not at all. */
-  async read(id: string, { from = 0, to = LAST_SEQ, lightType, only, besides }: ReadOptions = {}): Promise<Row[]> {
+  async read(
+    id: string,
+    { from = 0, to = LAST_SEQ, lightType, only, besidesEntries }: ReadOptions = {},
+  ): Promise<Row[]> {
     const [low, high] = [Math.max(0, from), Math.min(to, LAST_SEQ)]
     const rows = await this.#db.read(
       `${LINEAGE.replace('START', 'id = $1')}
        SELECT e.seq, e.type, e.at, e.hash, e.light, CASE WHEN e.type = $4 THEN NULL ELSE e.body END AS body
        FROM line l LEFT JOIN events e ON e.session = l.key AND e.seq BETWEEN $2 AND least($3, l.up_to)
-         AND e.type IS DISTINCT FROM $5 ${only ? 'AND e.seq = ANY($6::integer[])' : ''}`,
-      [id, low, high, lightType ?? null, besides ?? null, ...(only ? [only.filter(seq => seq <= LAST_SEQ)] : [])],
+         ${besidesEntries ? "AND e.type <> 'entry'" : ''} ${only ? 'AND e.seq = ANY($5::integer[])' : ''}`,
+      [id, low, high, lightType ?? null, ...(only ? [only.filter(seq => seq <= LAST_SEQ)] : [])],
     )
     if (rows.length === 0) throw noSession(id)
     return rows
