@@ -3,27 +3,37 @@
  * SQLite's FTS5, MiniSearch, Orama, lunr.
  * Each is given one document a message and asked for numbers of messages. The peers are installed in bench/ only.
  */
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { embeddingFolder } from '../scripts/optional-parts.ts'
 import { Ledger } from '../src/ledger/ledger.ts'
 import { SqliteLedger } from '../src/ledger/sqlite.ts'
+import { MEMORY } from '../src/model/defaults.ts'
 import { textOf } from '../src/model/leaves.ts'
 import type { Message } from '../src/model/types.ts'
-import type { Place as Piece } from '../src/recall/index.ts'
 import { type Embed, meaningOf } from '../src/recall/meaning.ts'
-import { search } from '../src/recall/search.ts'
 import { openEmbedding } from '../src/session/embedding.ts'
-import { MOST_BY_MEANING } from '../src/session/recall.ts'
+import { openPalimpsest } from '../src/session/engine.ts'
+import type { Session } from '../src/session/session.ts'
 
 /** Messages of several sessions; a hit is `session` and the number of the message in it. */
 export type Corpus = { session: string; messages: readonly Message[] }[]
 export type Place = { session: string; message: number }
 
 export type Engine = {
+  /** Opens a session that is asked next. */
+  open?(session: string): Promise<void>
   /** Finds in one session, or in all where none is named. */
   find(query: string, options: { session?: string; limit: number }): Promise<Place[]>
   close(): Promise<void>
+  /** The size of the index without the texts, if it can be told. */
+  indexBytes?: number
+  /** The time of the processor for building, where it was built by an earlier run. */
+  builtMs?: number
 }
 
 const load = createRequire(import.meta.url)
@@ -31,7 +41,12 @@ const words = (query: string) => query.match(/[\p{L}\p{N}_]+/gu) ?? []
 
 /** Ours; with `embed` the order is also by meaning. */
 async function palimpsest(corpus: Corpus, embed?: Embed): Promise<Engine> {
-  const store = new SqliteLedger(':memory:', { indexes: false })
+  const store = new SqliteLedger(MEMORY, { indexes: false })
+  await fill(store, corpus)
+  return searching(store, embed)
+}
+
+async function fill(store: SqliteLedger, corpus: Corpus): Promise<void> {
   for (const { session, messages } of corpus) {
     await store.open(session, { at: 0, meta: '{}' })
     await new Ledger(store, session).append(
@@ -40,22 +55,71 @@ async function palimpsest(corpus: Corpus, embed?: Embed): Promise<Engine> {
     )
     while (await store.advanceIndex([session], { steps: 64, merge: true }));
   }
-  const bySession = new Map(corpus.map(({ session, messages }) => [session, messages]))
-  const pieceOf = async ({ session, seq, part, from, to }: Piece) =>
-    textOf(bySession.get(session)![seq]!.parts[part]!).slice(from, to)
-  let filled = false
-  return {
-    async find(query, { session, limit }) {
-      const index = store.readIndex(session === undefined ? 'all' : { session }, { behind: false })
-      const by = embed && { meaning: meaningOf(embed), most: MOST_BY_MEANING, textOf: pieceOf }
-      // The first search asks for the vectors; what it finds is asked for again when they are there.
-      if (by && !filled) await search(index, query, { limit }, by).then(() => by.meaning.filled())
-      filled = true
-      const hits = await search(index, query, { limit }, by)
-      return hits.map(hit => ({ session: hit.session, message: hit.seq }))
-    },
-    close: () => store.close(),
+}
+
+async function searching(store: SqliteLedger, embed?: Embed): Promise<Engine> {
+  const pal = await openPalimpsest({ home: MEMORY, config: false, store, ...(embed ? { embed } : {}) })
+  const opened = new Map<string, Session>()
+  const open = async (id: string) => {
+    const session = opened.get(id) ?? (await pal.session(id))
+    opened.set(id, session)
+    return session
   }
+  const hitsOf = async (query: string, { session, limit }: { session?: string; limit: number }) => {
+    if (session === undefined) return (await pal.recall(query, { limit })).hits
+    return (await (await open(session)).recall(query, { limit })).map(hit => ({ session, ...hit }))
+  }
+  let filled = embed === undefined
+  return {
+    open: async session => void (await open(session)),
+    async find(query, options) {
+      // The first search asks for the vectors; what it finds is asked for again when they are there.
+      if (!filled) await hitsOf(query, options).then(() => meaningOf(embed!).filled())
+      filled = true
+      return (await hitsOf(query, options)).map(({ session, entry }) => ({ session, message: entry }))
+    },
+    close: () => pal.close(),
+  }
+}
+
+/** The code that decides what is in the index. */
+const INDEXING = [
+  ...['documents', 'inside', 'postings', 'stem', 'words'].map(name => `../src/recall/${name}.ts`),
+  ...['filling', 'sqlite-index'].map(name => `../src/ledger/${name}.ts`),
+]
+const KEPT = join(tmpdir(), 'palimpsest-bench')
+
+/** Ours in a file, which is made once for a corpus and the code that makes the index. */
+export async function keptPalimpsest(corpus: Corpus): Promise<Engine> {
+  const hash = createHash('sha256')
+  for (const path of INDEXING) hash.update(readFileSync(new URL(path, import.meta.url)))
+  eachText(corpus, text => hash.update(text))
+  const folder = join(KEPT, `recall-${hash.digest('hex').slice(0, 16)}`)
+  if (!existsSync(folder)) await build(folder, corpus)
+  const path = join(folder, 'ledger.sqlite')
+  const db = new DatabaseSync(path, { readOnly: true })
+  const indexBytes = sizeOf(db, "name LIKE 'recall_%'")
+  db.close()
+  const builtMs = Number(readFileSync(join(folder, 'built-ms'), 'utf8'))
+  return { ...(await searching(new SqliteLedger(path, { indexes: false }))), indexBytes, builtMs }
+}
+
+async function build(folder: string, corpus: Corpus): Promise<void> {
+  const unfinished = `${folder}.unfinished`
+  rmSync(unfinished, { recursive: true, force: true })
+  mkdirSync(unfinished, { recursive: true })
+  const begun = process.cpuUsage()
+  const store = new SqliteLedger(join(unfinished, 'ledger.sqlite'), { indexes: false })
+  await fill(store, corpus)
+  await store.close()
+  const { user, system } = process.cpuUsage(begun)
+  writeFileSync(join(unfinished, 'built-ms'), String((user + system) / 1000))
+  renameSync(unfinished, folder)
+}
+
+/** Bytes of the tables that a condition names. */
+function sizeOf(db: DatabaseSync, which: string): number {
+  return Number(db.prepare(`SELECT sum(pgsize) AS bytes FROM dbstat WHERE ${which}`).get()!['bytes'])
 }
 
 /** The model that scripts/embedding.sh gets, if it is there. */
@@ -85,6 +149,7 @@ export const ENGINES: Record<string, (corpus: Corpus) => Promise<Engine>> = {
       'SELECT session, message FROM texts WHERE texts MATCH ? AND session = ? ORDER BY rank LIMIT ?',
     )
     return {
+      indexBytes: sizeOf(db, "name IN ('texts_data', 'texts_idx', 'texts_docsize')"),
       async find(query, { session, limit }) {
         const match = words(query)
           .map(word => `"${word}"`)
