@@ -77,11 +77,11 @@ export function firstUnchecked(messages: readonly Message[], { from = 0, changed
 
 type Check = { calls: Set<string>; found: Violation[]; options: CheckOptions }
 
-/** Checks the steps of a stretch, and the step behind it; returns the index after them. */
+/** Checks the steps of a stretch, and the step or the results behind it; returns the index after them. */
 function checkSteps(messages: readonly Message[], { from, to }: Stretch, check: Check): number {
   const { found, options } = check
   let i = from
-  while (i <= to && i < messages.length) {
+  while (i < messages.length && (i <= to || messages[i]!.role === 'tool')) {
     const message = messages[i]!
     checkShape(message, i, options, found)
     if (message.role !== 'assistant') {

@@ -8,5 +8,9 @@ test('the laws hold for any life of a session, opened anew after every step, wit
     fc.asyncProperty(history, async life => {
       assert.ok((await checkHistory(life)) > 0)
     }),
-    { numRuns: 150 },
+    {
+      numRuns: 150,
+      // Two results behind an insertion: the second one was not reported until the session was opened anew.
+      seeds: [{ seed: 77024000, path: '9:8:7:7:7:10:13:13:13:13:15:17:17:17:17:21:22:22:22:22:22' }],
+    },
   ))
