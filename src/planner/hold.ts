@@ -5,6 +5,7 @@
  * over the expected calls, when the cache is cold anyway, or when the window fills.
  */
 
+import { amount, withCommas } from '../model/text.ts'
 import {
   everyTurn,
   type Pending,
@@ -83,14 +84,14 @@ function dueReason(
   options: HoldOptions,
 ): { now: boolean; text: string } {
   if (held.size === 0) return { now: false, text: '' }
-  const { fold, model, calls } = context
+  const { fold, model, calls, scale = model.scale } = context
   let saves = 0
   let first = Number.POSITIVE_INFINITY
   for (const item of held.values()) {
     saves += item.saves
     first = Math.min(first, item.entry)
   }
-  const what = `${held.size} edits, ${saves} tokens`
+  const what = `${amount(held.size, 'edit')}, ${withCommas(Math.round(saves * scale))} tokens`
   if (isCold(context)) {
     return { now: true, text: `${what}: the cache is cold, so they cost nothing` }
   }
@@ -101,7 +102,7 @@ function dueReason(
   const cost = behind * (model.write - model.read)
   const after = Math.ceil(cost / Math.max(1, saves * model.read))
   const horizon = horizonOf(calls, options)
-  const text = `${what}: rewriting ${behind} tokens pays back after ${after} calls, and about ${horizon} are to come`
+  const text = `${what}: rewriting ${withCommas(Math.round(behind * scale))} tokens pays back after ${amount(after, 'call')}, and about ${horizon} are to come`
   return { now: after <= horizon, text }
 }
 

@@ -24,6 +24,8 @@ export type Situation = {
   whole: number
   /** The cost of losing a token of the running turn's reasoning, in uncached tokens. */
   thought: number
+  /** The provider's tokens for one of ours, in which sentences count; 1 by default. */
+  scale?: number
 }
 
 /** A part that was sent before: its size, its age in calls, and the forms that it could take. */
@@ -187,13 +189,14 @@ export function dueReason(
   return cut.freed >= batch * orderQuantity(setup, growth, situation.model) ? 'batch' : undefined
 }
 
-/** The decision in words, with its calculation. */
+/** The decision in words, with its calculation in the provider's tokens. */
 export function explain(cut: Cut<unknown, unknown>, due: Due, situation: Situation, did = 'shortened'): string {
-  const { model, horizon } = situation
-  const what = `${cut.picks.length} parts, ${thousands(cut.freed)} tokens`
+  const { model, horizon, scale = 1 } = situation
+  const said = (tokens: number) => thousands(tokens * scale)
+  const what = `${cut.picks.length === 1 ? '1 part' : `${cut.picks.length} parts`}, ${said(cut.freed)} tokens`
   const cost = setupCost(cut, { ...situation, cold: false })
   const perCall = cut.freed * model.read
-  const lost = lostWords(cut)
+  const lost = lostWords(cut, scale)
   switch (due) {
     case 'cold':
       return `${did} ${what}: the cache is cold, so it costs nothing${lost}`
@@ -202,25 +205,25 @@ export function explain(cut: Cut<unknown, unknown>, due: Due, situation: Situati
     case 'band':
       return `${did} ${what}: the request falls under a price band, which pays at once${lost}`
     case 'batch':
-      return `${did} ${what}: writing ${thousands(cut.rewritten)} tokens again costs ${thousands(cost)} once and saves ${thousands(perCall)} on each of some ${horizon} calls to come${lost}`
+      return `${did} ${what}: writing ${said(cut.rewritten)} tokens again costs ${said(cost)} once and saves ${said(perCall)} on each of some ${horizon} calls to come${lost}`
     default:
-      return `waiting: ${thousands(cut.freed)} tokens would pay back after ${calls(cost, perCall)}; a larger batch costs less for each token`
+      return `waiting: ${said(cut.freed)} tokens would pay back after ${calls(cost, perCall)}; a larger batch costs less for each token`
   }
 }
 
 /** The same for steps that become lines of a log. */
 export function explainLog(fold: Omit<Cut<never, never>, 'picks'>, situation: Situation): string {
-  const { model, horizon, cold } = situation
+  const { model, horizon, cold, scale = 1 } = situation
   const setup = setupCost(fold, situation)
-  const cost = cold && setup === 0 ? 'nothing, the cache being cold' : thousands(setup)
-  return `folded old steps, ${thousands(fold.freed)} tokens: that costs ${cost} and saves ${thousands(fold.freed * model.read)} on each of some ${horizon} calls to come${lostWords(fold)}`
+  const cost = cold && setup === 0 ? 'nothing, the cache being cold' : thousands(setup * scale)
+  return `folded old steps, ${thousands(fold.freed * scale)} tokens: that costs ${cost} and saves ${thousands(fold.freed * model.read * scale)} on each of some ${horizon} calls to come${lostWords(fold, scale)}`
 }
 
 /** The words for lost reasoning that was bound to the text before it. */
-function lostWords({ reasoning, running }: Pick<Cut<never, never>, 'reasoning' | 'running'>): string {
+function lostWords({ reasoning, running }: Pick<Cut<never, never>, 'reasoning' | 'running'>, scale: number): string {
   if (reasoning === 0) return ''
-  const turn = running > 0 ? `${thousands(running)} of them of this turn` : 'all of past turns'
-  return `; ${thousands(reasoning)} tokens of reasoning behind the first change are lost, ${turn}`
+  const turn = running > 0 ? `${thousands(running * scale)} of them of this turn` : 'all of past turns'
+  return `; ${thousands(reasoning * scale)} tokens of reasoning behind the first change are lost, ${turn}`
 }
 
 function calls(cost: number, perCall: number): string {

@@ -303,6 +303,7 @@ class Thrifty implements Planner {
       quote: quotePrice(quote, model),
       whole: shownTokens(fold),
       thought: thought * (model.input === 0 ? 1 : model.output / model.input),
+      scale: context.scale ?? model.scale,
     }
   }
 
@@ -353,7 +354,8 @@ function sayArrivals(draft: Draft): void {
   const count = draft.proposals.length
   if (count === 0) return
   const parts = count === 1 ? 'part' : 'parts'
-  draft.say(`shortened ${count} new ${parts}, ${thousands(draft.saved)} tokens: never sent before, so it costs nothing`)
+  const saved = thousands(draft.saved * (draft.situation.scale ?? 1))
+  draft.say(`shortened ${count} new ${parts}, ${saved} tokens: never sent before, so it costs nothing`)
 }
 
 function roomSentence(proposals: readonly Proposal[], { window }: Pick<Model, 'window'>): string {

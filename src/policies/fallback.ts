@@ -72,7 +72,7 @@ function chooseStretch({ fold, model, overhead }: PlanContext, options: Fallback
 }
 
 function toProposal(
-  { fold, replacing = [] }: PlanContext,
+  { fold, model, scale = model.scale, replacing = [] }: PlanContext,
   stretch: Stretch,
   requests: { first: Request | undefined; last: Request | undefined },
 ): Proposal | undefined {
@@ -88,7 +88,8 @@ function toProposal(
   ]
   const replaced = tokensOf(fold, stretch.from, stretch.to)
   if (messagesTokens(messages, fold.count) >= replaced) return undefined
-  const why = `${entries} entries, ${withCommas(replaced)} tokens: nothing else brought the context under the mark`
+  const theirs = Math.round(replaced * scale)
+  const why = `${entries} entries, ${withCommas(theirs)} tokens: nothing else brought the context under the mark`
   return { policy: NAME, target: { type: 'range', ...stretch }, replacement: { messages }, why, mark: 'left-out' }
 }
 

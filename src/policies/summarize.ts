@@ -76,7 +76,7 @@ function toProposal(
   stretch: Stretch,
   last: Request | undefined,
 ): { proposal: Proposal; saves: number } | undefined {
-  const { fold, session = 'agent' } = context
+  const { fold, model, scale = model.scale, session = 'agent' } = context
   const earlier = rangeAround(fold, stretch.from)
   const told = earlier && messagesOf(earlier)
   const from = earlier && told ? entriesOf(earlier.target).to + 1 : stretch.from
@@ -97,15 +97,16 @@ function toProposal(
   if (text === undefined) return undefined
   const goal = last?.text ?? ''
   const saves = replaced - tailTokens - fold.count(text)
+  const theirs = (tokens: number) => withCommas(Math.round(tokens * scale))
   const proposal: Proposal = {
     policy: NAME,
     target: { type: 'range', ...stretch },
     replacement: { messages: [textMessage('user', text), ...tail] },
-    why: `${stretch.to - stretch.from + 1} old entries, ${withCommas(replaced)} tokens, as one summary`,
+    why: `${stretch.to - stretch.from + 1} old entries, ${theirs(replaced)} tokens, as one summary`,
     mark: 'summary',
     summary: { goal },
     also: [archiveOf({ id: session, fold }, { from, to: stretch.to }, added)],
-    log: `Summarised entries ${stretch.from}-${stretch.to} of ${session}: ${withCommas(replaced)} tokens became ${withCommas(replaced - saves)}. Goal: ${boundedTo(onOneLine(goal), 120)}`,
+    log: `Summarised entries ${stretch.from}-${stretch.to} of ${session}: ${theirs(replaced)} tokens became ${theirs(replaced - saves)}. Goal: ${boundedTo(onOneLine(goal), 120)}`,
   }
   return { proposal, saves }
 }

@@ -79,7 +79,7 @@ export const PRICES_AS_OF: string = table.asOf
 /** The facts about a model. */
 export function modelInfo(name: string = table.unknown, extra: ModelTable = {}, use: ModelUse = {}): Model {
   const row = rowFor(name) ?? strictest(familyOf(name)) ?? rowFor(table.unknown)!
-  return withOwn(toModel(row, name, use), findOwn(name, extra))
+  return withOwn(toModel(row, name, use), ownRow(name, extra))
 }
 
 /** Whether the table has the model, or its family. */
@@ -178,7 +178,8 @@ function compareStrictness(a: Model, b: Model): number {
 }
 
 /** The user's row with the longest key that begins the name, or begins the rest behind a provider (`x/…`, `x.…`). */
-function findOwn(name: string, own: ModelTable): Partial<Model> | undefined {
+/** The user's own row for a model: the one with the longest matching name. */
+export function ownRow(name: string, own: ModelTable): Partial<Model> | undefined {
   const keys = Object.keys(own)
   if (keys.length === 0) return undefined
   const lower = name.toLowerCase()

@@ -10,11 +10,11 @@
 import { heal } from '../formats/doctor.ts'
 import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
 import { loadCounter } from '../model/tokens.ts'
-import type { Event } from '../model/types.ts'
-import { DEFAULT_MODEL, type ModelTable, modelInfo, TYPICAL_OVERHEAD } from '../providers/models.ts'
+import type { Event, Message } from '../model/types.ts'
+import { DEFAULT_MODEL, type ModelTable, modelInfo, ownRow, TYPICAL_OVERHEAD } from '../providers/models.ts'
 import { usageByMessage } from '../session/import-transcript.ts'
 import { Timeline } from '../view/timeline.ts'
-import type { CompareOptions, Outcome } from './measure/policies.ts'
+import { type CompareOptions, type Outcome, prepareSession, tryPolicy } from './measure/policies.ts'
 
 /** The timeline of a recording, as an import into the ledger would give it; `model` prices it as another one. */
 export async function recordedTimeline(
@@ -44,13 +44,18 @@ export async function recordedTimeline(
   return timeline
 }
 
-/** The options with which a replay has the costs of the session. */
-export function replayOptionsOf(timeline: Timeline): CompareOptions & { model: string } {
+/**
+ * The options with which a replay has the costs of the session, and its planner the tokens that the provider counts:
+ * the scale of the session's model is the one that its reports show.
+ */
+export function replayOptionsOf(timeline: Timeline): CompareOptions & { model: string; models: ModelTable } {
   const own = timeline.calls.filter(({ inherited }) => !inherited)
   const overheads = own.filter(({ reported }) => reported).map(({ overhead }) => overhead)
-  const lifetime = timeline.lifetime
+  const { lifetime, models, scale } = timeline
+  const model = mostFrequent(own.map(call => call.model)) ?? DEFAULT_MODEL
   return {
-    model: mostFrequent(own.map(({ model }) => model)) ?? DEFAULT_MODEL,
+    model,
+    models: { ...models, [model]: { ...ownRow(model, models), scale } },
     overhead: overheads.length > 0 ? Math.round(sum(overheads) / overheads.length) : TYPICAL_OVERHEAD,
     ...(lifetime === undefined ? {} : { cacheTtl: lifetime }),
   }
@@ -58,7 +63,8 @@ export function replayOptionsOf(timeline: Timeline): CompareOptions & { model: s
 
 /** Dollars for the unit of replays: one uncached input token, by our count. */
 export function dollarsPerUnit(timeline: Timeline): number {
-  return (modelInfo(replayOptionsOf(timeline).model).input * timeline.scale) / 1_000_000
+  const { model, models } = replayOptionsOf(timeline)
+  return (modelInfo(model, models).input * timeline.scale) / 1_000_000
 }
 
 /**
@@ -74,6 +80,14 @@ export function savedByCall(timeline: Timeline, base: Outcome, outcome: Outcome)
     const cost = base.measures.perCall[call ?? -1]?.cost ?? 0
     return call === undefined ? 0 : (cost - (outcome.measures.perCall[call]?.cost ?? cost)) * perUnit
   })
+}
+
+/** Dollars that thrifty would have saved on each call of a recording. */
+export async function couldSave(timeline: Timeline, messages: readonly Message[]): Promise<number[]> {
+  const options = replayOptionsOf(timeline)
+  const recorded = prepareSession('', messages)
+  const base = await tryPolicy(recorded, 'none', options)
+  return savedByCall(timeline, base, await tryPolicy(recorded, 'thrifty', options))
 }
 
 export function sum(values: readonly number[]): number {

@@ -104,7 +104,7 @@ export async function reportOn(session: TranscriptSession, { format, ...given }:
  */
 export async function knobOn(session: TranscriptSession, report: SessionReport, given: { model?: string } = {}) {
   const { billedUsd, savedUsd, evidence } = report
-  const normal: KnobPoint = { keep: 'normal', billedUsd, savedUsd, ...evidence }
+  const normal: KnobPoint = { keep: 'normal', withoutUsd: billedUsd, savedUsd, ...evidence }
   return knobOf(await recordedTimeline(session, given), session.id, session.messages, { ...given, normal })
 }
 
@@ -117,7 +117,7 @@ export async function knobOf(
   const options = { ...replayOptionsOf(timeline), ...given }
   const recorded = prepareSession(name, messages)
   const base = await tryPolicy(recorded, 'none', options)
-  const billedUsd = summaryOf(timeline).money.with
+  const withoutUsd = summaryOf(timeline).money.without
   const points: KnobPoint[] = []
   for (const keep of LEVELS) {
     if (keep === normal?.keep) {
@@ -126,16 +126,16 @@ export async function knobOf(
     }
     const outcome = await tryPolicy(recorded, thrifty({ keep }), options)
     const { kept, quotes } = outcome.measures.evidence['quotes']!
-    points.push({ keep, billedUsd, savedUsd: sum(savedByCall(timeline, base, outcome)), kept, quotes })
+    points.push({ keep, withoutUsd, savedUsd: sum(savedByCall(timeline, base, outcome)), kept, quotes })
   }
   return points
 }
 
 export function addKnobs(all: readonly KnobPoint[][]): KnobPoint[] {
   return LEVELS.map((keep, i) => {
-    const keys = ['billedUsd', 'savedUsd', 'kept', 'quotes'] as const
-    const [billedUsd, savedUsd, kept, quotes] = keys.map(key => sum(all.map(points => points[i]![key])))
-    return { keep, billedUsd: billedUsd!, savedUsd: savedUsd!, kept: kept!, quotes: quotes! }
+    const keys = ['withoutUsd', 'savedUsd', 'kept', 'quotes'] as const
+    const [withoutUsd, savedUsd, kept, quotes] = keys.map(key => sum(all.map(points => points[i]![key])))
+    return { keep, withoutUsd: withoutUsd!, savedUsd: savedUsd!, kept: kept!, quotes: quotes! }
   })
 }
 

@@ -19,7 +19,7 @@ import { scaleLearned, TokenFit } from '../providers/token-fit.ts'
 import { keepFiles, keepRecords } from '../summaries/kept-files.ts'
 import { withModelSummaries } from '../summaries/model-summary.ts'
 import { explainStale, StaleReasoning } from '../view/binding.ts'
-import { entriesOf, savingsOf } from '../view/edits.ts'
+import { entriesOf, savedByCall } from '../view/edits.ts'
 import * as views from '../view/fold.ts'
 import { type CheckOptions, checkSize, type Violation, violation } from '../view/legality.ts'
 import { legalize } from '../view/legalize.ts'
@@ -318,7 +318,7 @@ export class SessionState {
     const before = spans.map(({ from, to }) => views.tokensOf(this.#fold, from, to))
     const takeBack = this.#tryLegal({ type: 'edit', edits })
     const shorter = spans.map(({ from, to }, i) => before[i]! - views.tokensOf(this.#fold, from, to))
-    const saved = savingsOf(edits, shorter, messages => messagesTokens(messages, this.#fold.count))
+    const saved = savedByCall(edits, shorter, messages => messagesTokens(messages, this.#fold.count))
     for (const [i, edit] of edits.entries()) edit.saved = saved[i]!
     return takeBack
   }

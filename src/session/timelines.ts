@@ -4,11 +4,12 @@
  * The first look reads the whole ledger; later looks read only new events. Long ledgers are read in portions, so that
  * other requests are served in between. If a store is given, it keeps a session's summary until the session grows, so
  * that a list of thousands can be sorted by these numbers. `fill` reads the sessions without a summary, one at a
- * time.
+ * time, and then replays the recorded ones for what could have been saved.
  */
 
 import { parseJson } from '../model/json.ts'
 import { loadCounter } from '../model/tokens.ts'
+import type { Message } from '../model/types.ts'
 import type { ModelTable } from '../providers/models.ts'
 import { Timeline } from '../view/timeline.ts'
 import { type Summary, summaryOf } from '../view/totals.ts'
@@ -20,8 +21,10 @@ const KEPT_TIMELINES = 8
 /** Up to this many new events are read one by one; otherwise the whole ledger is read. */
 const MAX_EVENTS_ONE_BY_ONE = 100
 const EVENTS_PER_PORTION = 250
+/** Longer recordings are replayed only when somebody asks. */
+const MAX_REPLAYED_CALLS = 2000
 /** Raise it when a summary gets other fields or other sums: older summaries are then computed again. */
-const SUMMARY_VERSION = 2
+const SUMMARY_VERSION = 3
 
 /** Facts about a session that are known before its ledger is read. */
 export type Timed = Pick<SessionInfo, 'id' | 'length' | 'model' | 'parent' | 'about'>
@@ -35,19 +38,25 @@ export type KeptSummary = { session: string; length: number; model: string; summ
 
 type Kept = { model: string; timeline: Promise<Timeline> }
 type Known = { length: number; model: string; summary: Summary }
+/** Replays a recording: dollars that could have been saved on each call. */
+type CouldSave = (timeline: Timeline, messages: readonly Message[]) => Promise<number[]>
+type TimelinesOptions = { most?: number; store?: SummaryStore; couldSave?: CouldSave }
 
 export class Timelines {
   readonly #models: ModelTable
   readonly #most: number
   readonly #store: SummaryStore | undefined
+  readonly #couldSave: CouldSave | undefined
   readonly #kept = new Map<string, Kept>()
   readonly #known = new Map<string, Known>()
   #loading: Promise<void> | undefined
   #filling: Promise<void> | undefined
+  #queue: Timed[] = []
   #closed = false
 
-  constructor(models: ModelTable = {}, { most = KEPT_TIMELINES, store }: { most?: number; store?: SummaryStore } = {}) {
+  constructor(models: ModelTable = {}, { most = KEPT_TIMELINES, store, couldSave }: TimelinesOptions = {}) {
     this.#store = store
+    this.#couldSave = couldSave
     this.#models = models
     this.#most = most
   }
@@ -91,9 +100,10 @@ export class Timelines {
     return found?.length === length && found.model === model ? found.summary : undefined
   }
 
-  /** The last known summary, for lists; `isOld` if the session has grown since. */
-  latest(info: Timed): { summary: Summary | undefined; isOld: boolean } {
-    return { summary: this.#known.get(info.id)?.summary, isOld: this.known(info) === undefined }
+  /** The last known summary, for lists; `isOld` if the session has grown since, `isUntried` if it is to be replayed. */
+  latest(info: Timed): { summary: Summary | undefined; isOld: boolean; isUntried: boolean } {
+    const { summary } = this.#known.get(info.id) ?? {}
+    return { summary, isOld: this.known(info) === undefined, isUntried: this.#untried(info) }
   }
 
   async summary(session: Look, info: Timed): Promise<Summary> {
@@ -107,9 +117,17 @@ export class Timelines {
     this.#known.delete(id)
   }
 
-  /** Reads the sessions without a summary, in their order; one round at a time. */
+  /** Whether a session is a recording that nobody has replayed yet. */
+  #untried(info: Timed): boolean {
+    const { calls = 0, money } = this.known(info) ?? {}
+    const canBe = this.#couldSave !== undefined && info.about.recorded === true
+    return canBe && calls > 0 && calls <= MAX_REPLAYED_CALLS && money?.could === undefined
+  }
+
+  /** Reads the sessions without a summary, in their order, then the recordings to be replayed. */
   fill(sessions: readonly Timed[], open: (id: string) => Promise<Look>): void {
-    this.#filling ??= this.#fill(sessions, open).finally(() => {
+    this.#queue = [...sessions.filter(info => !this.known(info)), ...sessions.filter(info => this.#untried(info))]
+    this.#filling ??= this.#fill(open).finally(() => {
       this.#filling = undefined
     })
   }
@@ -120,17 +138,15 @@ export class Timelines {
     await this.#filling
   }
 
-  async #fill(sessions: readonly Timed[], open: (id: string) => Promise<Look>): Promise<void> {
+  async #fill(open: (id: string) => Promise<Look>): Promise<void> {
     await this.load()
-    for (const info of sessions) {
-      if (this.#closed) return
-      if (this.known(info)) continue
+    for (;;) {
+      const info = this.#queue.shift()
+      if (this.#closed || !info) return
+      const isUntried = this.#untried(info)
+      if (this.known(info) && !isUntried) continue
       try {
-        const session = await open(info.id)
-        const timeline = this.#kept.has(info.id)
-          ? this.of(session, info)
-          : this.#start(session, info).then(made => catchUp(made, session, info.length))
-        await this.#keep(info, await timeline)
+        await this.#read(await open(info.id), info, isUntried)
       } catch {
         // The session's own page reports that it cannot be read; the list goes on without its summary.
       }
@@ -138,9 +154,18 @@ export class Timelines {
     }
   }
 
-  async #keep({ id, model }: Timed, timeline: Timeline): Promise<Summary> {
+  async #read(session: Look, info: Timed, isTried: boolean): Promise<void> {
+    const timeline = await (this.#kept.has(info.id)
+      ? this.of(session, info)
+      : this.#start(session, info).then(made => catchUp(made, session, info.length)))
+    const events = isTried ? await session.events() : []
+    const messages = events.flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+    await this.#keep(info, timeline, isTried ? await this.#couldSave!(timeline, messages) : undefined)
+  }
+
+  async #keep({ id, model }: Timed, timeline: Timeline, could?: readonly number[]): Promise<Summary> {
     const { length } = timeline
-    const summary = summaryOf(timeline)
+    const summary = summaryOf(timeline, could)
     this.#known.set(id, { length, model, summary })
     if (!this.#closed) {
       const kept = { session: id, length, model, summary: JSON.stringify(summary) }

@@ -73,7 +73,7 @@ export function messagesOf({ replacement }: Pick<Edit, 'replacement'>): Message[
  * shorter after all of them. An insertion costs the tokens it adds, and the other edits of the same entries share the
  * rest.
  */
-export function savingsOf(
+export function savedByCall(
   edits: readonly Edit[],
   shorter: readonly number[],
   tokensIn: (messages: readonly Message[]) => number,

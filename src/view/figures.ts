@@ -5,8 +5,17 @@ import type { CacheMiss } from '../model/types.ts'
 /** The recent cost of agents over all sessions. */
 export type Overview = {
   /** The last 30 days, oldest first; the last one is today. */
-  days: { day: string; billed: number; saved: number; calls: number }[]
-  week: { billed: number; saved: number; calls: number; sessions: number; input: number; cacheRead: number }
+  days: { day: string; billed: number; saved: number; could: number; calls: number }[]
+  week: {
+    billed: number
+    saved: number
+    /** Dollars of recordings that edits could have saved. */
+    could: number
+    calls: number
+    sessions: number
+    input: number
+    cacheRead: number
+  }
   agents: Named[]
   projects: Named[]
   models: Named[]
@@ -14,6 +23,8 @@ export type Overview = {
   sessions: number
   /** The number of sessions included in the sums; the other sessions are still being read. */
   counted: number
+  /** Recordings that are still to be replayed for `could`. */
+  untried: number
   live: number
 }
 export type Named = { name: string; sessions: number }
@@ -46,8 +57,11 @@ export type BillPart = { part: 'read' | 'new' | 'output' | CacheMiss['cause']; d
 /** Dollars that an edit has saved so far, less its share of the cache writes that it caused. */
 export type EditWorth = { id: string; dollars: number }
 
-/** The cost of a session at one setting of the knob, and the share of later quotes that would be visible. */
-export type KnobPoint = { keep: string; billedUsd: number; savedUsd: number; kept: number; quotes: number }
+/**
+ * One setting of the knob on a session: its cost with nothing edited, the saving, and the later quotes that would be
+ * visible.
+ */
+export type KnobPoint = { keep: string; withoutUsd: number; savedUsd: number; kept: number; quotes: number }
 
 export type PricedPart = {
   id: string

@@ -43,7 +43,7 @@ export type TimelineCall = {
   /** The provider reported the call, but its answer is not in the ledger (yet). */
   unanswered?: true
   sent: Sum
-  /** The same call with nothing edited. */
+  /** The same call without our edits: as the client sent it. */
   raw: Sum
   /** Why less was cached than had been sent before, by the cost model, and the number of `lost` tokens. */
   miss?: { kind: 'cold' | 'edit'; lost: number; cause: string }
@@ -96,6 +96,8 @@ type Since = {
 export class Timeline {
   readonly fold: Fold
   readonly model: Model
+  /** A user's own rows of the table. */
+  readonly models: ModelTable
   readonly calls: TimelineCall[] = []
   readonly moments = new Map<string, EditMoment>()
   readonly #map: PartMap
@@ -120,10 +122,11 @@ export class Timeline {
   #answeredAt: number | undefined
   #lastAt = 0
   #since: Since = newSince()
+  /** Whether an edit was ever ours. Until then the client's calls are sent as they are. */
+  #edited = false
   /** Takes the last call back. */
   #takeBack: () => void = () => undefined
   readonly #inherited: { events: number; entries: number }
-  readonly #models: ModelTable
   readonly #name: string
   readonly #known = new Map<string, Model>()
   /** The model of the last call, with the cache lifetime that was seen last. */
@@ -135,7 +138,7 @@ export class Timeline {
     this.model = model
     this.#own = model
     this.#name = name
-    this.#models = models
+    this.models = models
     this.#inherited = { events: 0, entries: 0, ...inherited }
     this.fold = createFold(count)
     this.#units = createUnits(tools)
@@ -284,7 +287,8 @@ export class Timeline {
     const miss = isFirst ? undefined : this.#missOf(cold, this.#last.shown - prefix, at)
     const { ids, saved, undone, ours, decision, note } = this.#since
     const said = decision ?? note
-    const rawPrefix = cold ? undefined : this.#last.raw
+    // A prefix that the client itself has changed would have been lost without us too.
+    const rawPrefix = cold ? undefined : this.#last.raw - (ours ? 0 : this.#last.shown - prefix)
     const { length: messages } = peek(this.fold)
     this.#last = { shown, prefix: cold ? undefined : prefix, raw: this.#raw, rawPrefix, messages }
     const entry = this.fold.entries.length
@@ -335,7 +339,8 @@ export class Timeline {
 
   #sums(): Pick<TimelineCall, 'sent' | 'raw'> {
     const { shown, prefix, raw, rawPrefix } = this.#last
-    return { sent: this.#sum(shown, prefix), raw: this.#sum(raw, rawPrefix) }
+    const sent = this.#sum(shown, prefix)
+    return { sent, raw: this.#edited ? this.#sum(raw, rawPrefix) : sent }
   }
 
   #sum(messages: number, prefix: number | undefined): Sum {
@@ -353,7 +358,7 @@ export class Timeline {
       this.moments.set(edit.id, { at, call, ...(decision === undefined ? {} : { decision }) })
       this.#since.ids.push(edit.id)
       this.#since.saved += edit.saved
-      this.#since.ours ||= edit.by !== 'engine'
+      if (edit.by !== 'engine') this.#since.ours = this.#edited = true
       this.#since.cause ??= `${edit.id} by ${edit.by}: ${edit.why}`
     }
     if (decision !== undefined) this.#since.decision = decision
@@ -421,7 +426,7 @@ export class Timeline {
     const key = `${name} ${day} ${this.#long}`
     let found = this.#known.get(key)
     if (!found) {
-      const plain = modelInfo(name, this.#models, at > 0 ? { at } : {})
+      const plain = modelInfo(name, this.models, at > 0 ? { at } : {})
       found = this.#long ? withLifetime(plain, plain.lifetimes[1]?.name) : plain
       this.#known.set(key, found)
     }

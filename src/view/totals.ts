@@ -3,7 +3,7 @@
  * without them. Pure; the numbers come from its timeline.
  */
 import { boundedTo, headOf, onOneLine } from '../model/text.ts'
-import type { Timeline, TimelineCall } from './timeline.ts'
+import type { Timeline } from './timeline.ts'
 
 export type Summary = {
   /** The first request. */
@@ -20,21 +20,31 @@ export type Summary = {
   /**
    * In dollars, answers included. `with` is the amount paid: as the provider reported it, and by the cost model for the
    * `estimated` calls without a report. `without` adds what our edits `saved`. `modelled` is the estimate of the cost
-   * model for all calls. Calls that a parent session has paid are left out.
+   * model for all calls. Calls that a parent session has paid are left out. `could`: what thrifty would have saved of a
+   * recording; not known without a replay.
    */
-  money: { without: number; with: number; saved: number; modelled: number; estimated: number }
+  money: { without: number; with: number; saved: number; modelled: number; estimated: number; could?: number }
   /** Tokens sent, call by call, in at most 40 steps: the largest of each. */
   series: { raw: number[]; shown: number[] }
   /** The same money by the day of each call, with the input tokens and how many of them came from the cache. */
   days: Day[]
 }
 
-export type Day = { day: string; calls: number; billed: number; saved: number; input: number; cacheRead: number }
+export type Day = {
+  day: string
+  calls: number
+  billed: number
+  saved: number
+  could?: number
+  input: number
+  cacheRead: number
+}
 
 const TITLE = 120
 const STEPS = 40
 
-export function summaryOf(timeline: Timeline): Summary {
+/** `could`: what a replay would have saved of each call. */
+export function summaryOf(timeline: Timeline, could?: readonly number[]): Summary {
   const { calls, fold, model, overhead } = timeline
   const own = calls.filter(({ inherited }) => !inherited)
   const total = (pick: (call: (typeof calls)[number]) => number) => own.reduce((sum, call) => sum + pick(call), 0)
@@ -57,6 +67,7 @@ export function summaryOf(timeline: Timeline): Summary {
       saved,
       modelled: total(call => call.modelled),
       estimated: own.filter(call => call.paid.estimated).length,
+      ...(could ? { could: could.reduce((sum, dollars) => sum + dollars, 0) } : {}),
     },
     series: {
       raw: inSteps(
@@ -68,13 +79,14 @@ export function summaryOf(timeline: Timeline): Summary {
         STEPS,
       ),
     },
-    days: daysOf(own, timeline),
+    days: daysOf(timeline, could),
   }
 }
 
-function daysOf(calls: readonly TimelineCall[], { scale }: Timeline): Day[] {
+function daysOf({ calls, scale }: Timeline, could: readonly number[] | undefined): Day[] {
   const days = new Map<string, Day>()
-  for (const { at, paid, raw, sent, reported } of calls) {
+  for (const [i, { at, paid, raw, sent, reported, inherited }] of calls.entries()) {
+    if (inherited) continue
     const day = dayOf(at)
     const sum = days.get(day) ?? { day, calls: 0, billed: 0, saved: 0, input: 0, cacheRead: 0 }
     const {
@@ -87,6 +99,7 @@ function daysOf(calls: readonly TimelineCall[], { scale }: Timeline): Day[] {
     sum.calls++
     sum.billed += paid.dollars
     sum.saved += raw.cost - sent.cost
+    if (could) sum.could = (sum.could ?? 0) + (could[i] ?? 0)
     sum.input += Math.round(input + cacheRead + cacheWrite)
     sum.cacheRead += Math.round(cacheRead)
     days.set(day, sum)

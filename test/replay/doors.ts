@@ -5,15 +5,20 @@ import { join } from 'node:path'
 import { costOfSession } from '../../src/agent/spending.ts'
 import { ProxyAccount } from '../../src/doors/proxy/account.ts'
 import { Meter } from '../../src/doors/proxy/meter.ts'
+import { costsOf } from '../../src/doors/server/transcripts.ts'
 import { readTranscript } from '../../src/formats/transcripts/read-transcript.ts'
 import { modelInfo } from '../../src/providers/models.ts'
 import { dollarsOf } from '../../src/providers/pricing.ts'
-import { recordedTimeline } from '../../src/replay/account.ts'
+import { recordedTimeline, replayOptionsOf } from '../../src/replay/account.ts'
+import { prepareSession, tryPolicy } from '../../src/replay/measure/policies.ts'
+import { billPartsOf, whyOf } from '../../src/replay/why.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import { importSession } from '../../src/session/import-transcript.ts'
 import { Timelines } from '../../src/session/timelines.ts'
+import { rentOf } from '../../src/view/rent.ts'
 import { statisticsOf } from '../../src/view/statistics.ts'
 import { summaryOf } from '../../src/view/totals.ts'
+import { turnsOf } from '../../src/view/turns.ts'
 
 export const TRACES = join(import.meta.dirname, '../../../shared/traces')
 export const skip = existsSync(TRACES) ? false : 'no ../shared/traces'
@@ -55,10 +60,19 @@ export async function checkDoors(files: readonly string[]): Promise<number> {
       const opened = await pal.session(imported.session)
       const account = new ProxyAccount()
       account.touch(name, { find: async () => info, open: async () => opened, before: 0 })
-      const page = await new Timelines().summary(opened, info!)
+      const read = await new Timelines().of(opened, info!)
+      const { money: page } = summaryOf(read)
+      assert.equal(page.saved, 0, `${name}: nothing of ours was edited`)
+      const all = await tryPolicy(prepareSession(name, session.messages), 'none', replayOptionsOf(read))
       const said = {
-        page: page.money.with,
-        stats: statisticsOf(await new Timelines().of(opened, info!)).cost,
+        page: page.with,
+        without: page.without,
+        compare: costsOf('none', all, all, read).dollars,
+        why: whyOf(read).billedUsd,
+        bar: billPartsOf(read).reduce((total, { dollars }) => total + dollars, 0),
+        rent: rentOf(read).dollars,
+        turns: turnsOf(read).reduce((total, { dollars }) => total + dollars, 0),
+        stats: statisticsOf(read).cost,
         terminal: (await costOfSession(pal, opened)).dollars,
         run: (await account.totals()).cost,
         metrics: costIn(new Meter().text(await account.byModel({ all: true }))),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Edit, Replacement, Target } from '../../src/model/types.ts'
-import { savingsOf } from '../../src/view/edits.ts'
+import { savedByCall } from '../../src/view/edits.ts'
 
 const edit = (target: Target, replacement: Replacement): Edit => ({
   id: 'e',
@@ -21,7 +21,7 @@ const inserted = edit(
 test('an insertion costs what it adds, and the part before it keeps what it saved', () => {
   const shortened = edit({ type: 'part', entry: 3, part: 0 }, 'short')
   assert.deepEqual(
-    savingsOf([inserted, shortened], [90, 90], () => TEN),
+    savedByCall([inserted, shortened], [90, 90], () => TEN),
     [-10, 100],
   )
 })
@@ -33,7 +33,7 @@ test('edits of one entry share what they save together, and others have no part 
     edit({ type: 'entry', entry: 5 }, { messages: [] }),
   ]
   assert.deepEqual(
-    savingsOf(parts, [80, 80, 7], () => TEN),
+    savedByCall(parts, [80, 80, 7], () => TEN),
     [40, 40, 7],
   )
 })

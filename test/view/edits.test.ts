@@ -14,7 +14,7 @@ import {
   outermostRanges,
   relate,
   renderEntry,
-  savingsOf,
+  savedByCall,
 } from '../../src/view/edits.ts'
 import { toEdit } from '../../src/view/proposal.ts'
 import { user } from '../policies/talk.ts'
@@ -194,18 +194,18 @@ describe('what edits save', () => {
 
   test('is shared by the edits of the same entries, and an insertion costs what it adds', () => {
     const edits = [active(part(0, 0)), active(part(0, 1)), active(part(1, 0)), active(after(0), inserted)]
-    assert.deepEqual(savingsOf(edits, [100, 100, 30, 100], tokensIn), [60, 60, 30, -20])
+    assert.deepEqual(savedByCall(edits, [100, 100, 30, 100], tokensIn), [60, 60, 30, -20])
   })
 
   test('belongs to a single edit whole', () => {
-    assert.deepEqual(savingsOf([active(range(0, 3), inserted)], [70], tokensIn), [70])
-    assert.deepEqual(savingsOf([active(after(3), inserted)], [-20], tokensIn), [-20])
-    assert.deepEqual(savingsOf([], [], tokensIn), [])
+    assert.deepEqual(savedByCall([active(range(0, 3), inserted)], [70], tokensIn), [70])
+    assert.deepEqual(savedByCall([active(after(3), inserted)], [-20], tokensIn), [-20])
+    assert.deepEqual(savedByCall([], [], tokensIn), [])
   })
 
   test('of ranges that begin or end elsewhere is their own', () => {
     const edits = [active(range(0, 3)), active(range(0, 1)), active(range(2, 3))]
-    assert.deepEqual(savingsOf(edits, [9, 5, 4], tokensIn), [9, 5, 4])
+    assert.deepEqual(savedByCall(edits, [9, 5, 4], tokensIn), [9, 5, 4])
   })
 })
 

@@ -29,6 +29,7 @@ export type SessionRow = {
   title: string
   live: boolean
   isOld: boolean
+  isUntried: boolean
   summary: Summary | null
 }
 
@@ -40,9 +41,24 @@ export type Summary = {
   edits: number
   tokens: { raw: number; shown: number; window: number }
   sent: { raw: number; shown: number }
-  money: { without: number; with: number; saved: number; modelled: number; estimated: number }
+  money: {
+    without: number
+    with: number
+    saved: number
+    modelled: number
+    estimated: number
+    could?: number
+  }
   series: { raw: Array<number>; shown: Array<number> }
-  days: Array<{ day: string; calls: number; billed: number; saved: number; input: number; cacheRead: number }>
+  days: Array<{
+    day: string
+    calls: number
+    billed: number
+    saved: number
+    could?: number
+    input: number
+    cacheRead: number
+  }>
 }
 
 export type Families = { families: Array<Family>; next: string | null; found: number; sessions: number; billed: number }
@@ -74,20 +90,38 @@ export type Family = {
   title: string
   live: boolean
   isOld: boolean
+  isUntried: boolean
   summary: Summary | null
   children: Array<SessionRow>
-  total: { calls: number; billed: number; without: number; saved: number; updatedAt: number; known: boolean }
+  total: {
+    calls: number
+    billed: number
+    without: number
+    saved: number
+    could: number
+    updatedAt: number
+    known: boolean
+  }
 }
 
 export type Overview = {
-  days: Array<{ day: string; billed: number; saved: number; calls: number }>
-  week: { billed: number; saved: number; calls: number; sessions: number; input: number; cacheRead: number }
+  days: Array<{ day: string; billed: number; saved: number; could: number; calls: number }>
+  week: {
+    billed: number
+    saved: number
+    could: number
+    calls: number
+    sessions: number
+    input: number
+    cacheRead: number
+  }
   agents: Array<Named>
   projects: Array<Named>
   models: Array<Named>
   tags: Array<Named>
   sessions: number
   counted: number
+  untried: number
   live: number
 }
 
@@ -801,7 +835,7 @@ export type ModelRow = {
   from: 'table' | 'file' | 'family'
 }
 
-export type KnobPoint = { keep: string; billedUsd: number; savedUsd: number; kept: number; quotes: number }
+export type KnobPoint = { keep: string; withoutUsd: number; savedUsd: number; kept: number; quotes: number }
 
 export type Routes = {
   'GET /sessions': { query?: { limit?: number; cursor?: string; contains?: string }; answer: SessionList }

@@ -104,7 +104,7 @@ async function takeIn(files: readonly FoundFile[], { values, io, open }: ImportC
         for (const line of healed.slice(0, HEALED)) yield `  ${paint.yellow('healed')}  ${printable(line)}`
         if (healed.length > HEALED) yield `  ${paint.dim(`… and ${healed.length - HEALED} more of this kind`)}`
       }
-      if (imported.length > SHOWN) yield paint.dim(`… and ${imported.length - SHOWN} more sessions`)
+      if (imported.length > SHOWN) yield paint.dim(`… and ${amount(imported.length - SHOWN, 'more session')}`)
     },
     notes,
   }

@@ -3,15 +3,32 @@
  * it, is listed under it. Families are filtered, sorted and summed up as a whole. Pure.
  */
 import type { Named, Overview } from '../../view/figures.ts'
-import type { Summary } from '../../view/totals.ts'
+import type { Day, Summary } from '../../view/totals.ts'
 import type { OwnedSession } from './session-desk.ts'
 
-export type Listed = OwnedSession & { title: string; live: boolean; summary: Summary | null; isOld: boolean }
+export type Listed = OwnedSession & {
+  title: string
+  live: boolean
+  summary: Summary | null
+  isOld: boolean
+  isUntried: boolean
+}
 
 /** A session with its descendants. The sums cover those whose statistics are known. */
 export type Family = Listed & {
   children: Listed[]
-  total: { calls: number; billed: number; without: number; saved: number; updatedAt: number; known: boolean }
+  total: Total
+}
+
+type Total = {
+  calls: number
+  billed: number
+  without: number
+  saved: number
+  /** What recordings could have cost less. */
+  could: number
+  updatedAt: number
+  known: boolean
 }
 
 export const SORTS = ['used', 'cost', 'saved', 'calls', 'title'] as const
@@ -33,12 +50,12 @@ export type Wanted = {
 /** A session that was written to within this time counts as active. */
 const LIVE_MS = 90_000
 
-type Latest = { summary: Summary | undefined; isOld: boolean }
+type Latest = { summary: Summary | undefined; isOld: boolean; isUntried: boolean }
 
-export function toListed(session: OwnedSession, { summary, isOld }: Latest, now: number): Listed {
+export function toListed(session: OwnedSession, { summary, isOld, isUntried }: Latest, now: number): Listed {
   const title = session.about.title || summary?.title || ''
   const live = !session.about.recorded && Math.abs(now - session.updatedAt) < LIVE_MS
-  return { ...session, title, live, summary: summary ?? null, isOld }
+  return { ...session, title, live, summary: summary ?? null, isOld, isUntried }
 }
 
 /** All families that match, in order. */
@@ -114,7 +131,7 @@ function rootOf(session: Listed, byId: ReadonlyMap<string, Listed>): Listed {
 }
 
 function totalOf(members: readonly Listed[]): Family['total'] {
-  const total = { calls: 0, billed: 0, without: 0, saved: 0, updatedAt: 0, known: true }
+  const total = { calls: 0, billed: 0, without: 0, saved: 0, could: 0, updatedAt: 0, known: true }
   for (const { summary, updatedAt } of members) {
     total.updatedAt = Math.max(total.updatedAt, updatedAt)
     if (!summary) total.known = false
@@ -122,6 +139,7 @@ function totalOf(members: readonly Listed[]): Family['total'] {
       total.calls += summary.calls
       total.billed += summary.money.with
       total.without += summary.money.without
+      total.could += summary.money.could ?? 0
     }
   }
   return { ...total, saved: total.without - total.billed }
@@ -131,20 +149,14 @@ const WEEK = 7
 
 /** `days`: the names of the days to report, the oldest first. */
 export function overviewOf(sessions: readonly Listed[], days: readonly string[]): Overview {
-  const byDay = new Map(days.map(day => [day, { day, billed: 0, saved: 0, calls: 0 }]))
+  const byDay = new Map(days.map(day => [day, { day, billed: 0, saved: 0, could: 0, calls: 0 }]))
   const thisWeek = new Set(days.slice(-WEEK))
-  const week = { billed: 0, saved: 0, calls: 0, sessions: 0, input: 0, cacheRead: 0 }
+  const week = { billed: 0, saved: 0, could: 0, calls: 0, sessions: 0, input: 0, cacheRead: 0 }
   for (const { summary } of sessions) {
     const inWeek = summary?.days.filter(({ day }) => thisWeek.has(day)) ?? []
     if (inWeek.length > 0) week.sessions++
-    for (const one of inWeek) for (const key of WEEK_SUMS) week[key] += one[key]
-    for (const { day, billed, saved, calls } of summary?.days ?? []) {
-      const sum = byDay.get(day)
-      if (!sum) continue
-      sum.billed += billed
-      sum.saved += saved
-      sum.calls += calls
-    }
+    for (const one of inWeek) addDay(week, one, WEEK_SUMS)
+    for (const one of summary?.days ?? []) addDay(byDay.get(one.day), one, DAY_SUMS)
   }
   return {
     days: [...byDay.values()],
@@ -155,11 +167,17 @@ export function overviewOf(sessions: readonly Listed[], days: readonly string[])
     tags: counted(sessions.flatMap(({ about }) => about.tags ?? [])),
     sessions: sessions.length,
     counted: sessions.filter(({ summary }) => summary).length,
+    untried: sessions.filter(({ isUntried }) => isUntried).length,
     live: sessions.filter(({ live }) => live).length,
   }
 }
 
-const WEEK_SUMS = ['billed', 'saved', 'calls', 'input', 'cacheRead'] as const
+const DAY_SUMS = ['billed', 'saved', 'could', 'calls'] as const
+const WEEK_SUMS = [...DAY_SUMS, 'input', 'cacheRead'] as const
+
+function addDay<K extends keyof Day>(sum: Record<K, number> | undefined, day: Day, keys: readonly K[]): void {
+  if (sum) for (const key of keys) sum[key] += Number(day[key] ?? 0)
+}
 
 /** Names and how often each occurs, the most frequent first. */
 function counted(names: readonly string[]): Named[] {

@@ -201,6 +201,7 @@ export const SummaryOut = named('Summary', {
       saved: z.number(),
       modelled: z.number(),
       estimated: z.number(),
+      could: z.number().optional().describe('What thrifty would have saved of a recording, where it was replayed.'),
     })
     .describe(
       'Dollars, answers included. `with` is what was paid: as the provider reported it, and by the model of costs for ' +
@@ -217,6 +218,7 @@ export const SummaryOut = named('Summary', {
         calls: z.number(),
         billed: z.number(),
         saved: z.number(),
+        could: z.number().optional(),
         input: z.number().describe('Tokens of input.'),
         cacheRead: z.number().describe('Of them, those that were read from the cache.'),
       }),
@@ -257,6 +259,7 @@ export const SessionRow = SessionOut.extend({
   title: z.string().describe('As somebody named it, or its first request; empty where that is not known yet.'),
   live: z.boolean().describe('Written to in the last minute and a half.'),
   isOld: z.boolean().describe('Whether the session has grown since its numbers were read.'),
+  isUntried: z.boolean().describe('Whether it is a recording that is still to be replayed.'),
   summary: SummaryOut.nullable().describe('Null where it is not known yet: ask for it at /sessions/{session}/summary.'),
 }).meta({ id: 'SessionRow' })
 
@@ -269,6 +272,7 @@ export const FamilyOut = SessionRow.extend({
       billed: z.number(),
       without: z.number(),
       saved: z.number(),
+      could: z.number().describe('What recordings among them could have cost less.'),
       updatedAt: Time,
       known: z.boolean().describe('Whether the numbers of all of them are in it.'),
     })

@@ -16,6 +16,7 @@ import type { Memory } from '../../memory/memory.ts'
 import { workspaceIn } from '../../memory/workspace.ts'
 import type { Environment } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
+import { couldSave } from '../../replay/account.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { SettingsGiven } from '../../session/settings.ts'
 import { Timelines } from '../../session/timelines.ts'
@@ -142,7 +143,7 @@ export function createServer(options: ServerOptions): Server {
   const hub = new EventHub({ outbox: options.outbox, seen: event => desk.heard(event) })
   const desk = new SessionDesk(pal, hub, clock)
   const workspace = options.workspace ?? workspaceIn(process.env, { files: pal.files })
-  const timelines = new Timelines(pal.models, { store })
+  const timelines = new Timelines(pal.models, { store, couldSave })
   const heavy = new Slots(HEAVY_AT_ONCE)
   const { agent, given, sample = false } = options
   const agentsEnv = isLocal ? options.agentsEnv : undefined

@@ -94,11 +94,12 @@ const overview = defineRoute({
   roles: EVERYBODY,
   answer: named('Overview', {
     days: z
-      .array(z.object({ day: z.string(), billed: z.number(), saved: z.number(), calls: z.number() }))
-      .describe(`The last ${DAYS} days; the last is today.`),
+      .array(z.object({ day: z.string(), billed: z.number(), saved: z.number(), could: z.number(), calls: z.number() }))
+      .describe(`${DAYS} days. The last is today, or the last day with calls where that is longer ago.`),
     week: z.object({
       billed: z.number(),
       saved: z.number(),
+      could: z.number().describe('Dollars of recordings that edits could have saved.'),
       calls: z.number(),
       sessions: z.number(),
       input: z.number(),
@@ -110,17 +111,18 @@ const overview = defineRoute({
     tags: Named,
     sessions: z.number(),
     counted: z.number(),
+    untried: z.number().describe('Recordings that are still to be replayed for what they could have saved.'),
     live: z.number(),
   }),
   async run({ caller, doors }) {
     const sessions = await everything(doors, caller)
     const pal = doors.pal
-    const old = sessions.filter(({ isOld }) => isOld).sort((a, b) => b.updatedAt - a.updatedAt)
+    const old = sessions.filter(row => row.isOld || row.isUntried).sort((a, b) => b.updatedAt - a.updatedAt)
     doors.timelines.fill(
       old.map(row => ({ ...row, id: doors.desk.idOf(caller, row.id) })),
       id => pal.session(id, { mustExist: true, asGuest: true }),
     )
-    return overviewOf(sessions, lastDays(doors.clock()))
+    return overviewOf(sessions, daysShown(sessions, doors.clock()))
   },
 })
 
@@ -172,6 +174,14 @@ type Row = Awaited<ReturnType<Doors['desk']['list']>>[number]
 
 function listedIn({ desk, timelines, clock }: Doors, caller: Caller, row: Row): Listed {
   return toListed(row, timelines.latest({ ...row, id: desk.idOf(caller, row.id) }), clock())
+}
+
+/** The last days; where nothing was spent on them, those up to the last day on which something was. */
+function daysShown(sessions: readonly Listed[], now: number): string[] {
+  const days = lastDays(now)
+  const spent = sessions.flatMap(({ summary }) => summary?.days.map(({ day }) => day) ?? [])
+  const last = spent.filter(day => day !== dayOf(0) && day <= days.at(-1)!).reduce((a, b) => (a > b ? a : b), '')
+  return last === '' || last >= days[0]! ? days : lastDays(Date.parse(`${last}T12:00`))
 }
 
 function lastDays(now: number): string[] {

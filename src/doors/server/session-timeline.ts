@@ -226,6 +226,26 @@ export async function openTimeline({ desk, timelines }: Doors, caller: Caller, n
   return { timeline, session: session.id, options: session.options }
 }
 
+/** Answers to different questions about one session. */
+const MOST_REMEMBERED = 4
+
+/** Keeps what a replay of a session has made until the session grows. */
+export function remember<T>() {
+  const kept = new WeakMap<Timeline, Map<string, { length: number; made: Promise<T> }>>()
+  return (timeline: Timeline, key: string, make: () => Promise<T>): Promise<T> => {
+    const { length } = timeline
+    const known = kept.get(timeline) ?? new Map()
+    kept.set(timeline, known)
+    const before = known.get(key)
+    if (before?.length === length) return before.made
+    const made = make()
+    known.set(key, { length, made })
+    if (known.size > MOST_REMEMBERED) known.delete(known.keys().next().value)
+    made.catch(() => known.get(key)?.made === made && known.delete(key))
+    return made
+  }
+}
+
 /** The number of a call, counted from 0 as the timeline does; the next one if none is named. */
 export function callIn({ calls }: Timeline, call: number | undefined): number {
   if (call === undefined) return calls.length

@@ -1,5 +1,6 @@
 /** Routes: the effect of a session's edits, and the effect that a policy's edits would have had. */
 import { z } from 'zod'
+import type { Message } from '../../model/types.ts'
 import { replayOptionsOf } from '../../replay/account.ts'
 import { prepareSession, tryPolicy } from '../../replay/measure/policies.ts'
 import { verdictOf, wouldBe } from '../../replay/verdict.ts'
@@ -9,15 +10,16 @@ import type { Timeline } from '../../view/timeline.ts'
 import { defineRoute, EVERYBODY, named, nameSchema, numberIn, type Route } from './route.ts'
 import { Edit } from './schemas.ts'
 import { BarOut, inTheirs, mergedBars } from './session-map.ts'
-import { LossCause, openTimeline } from './session-timeline.ts'
+import { LossCause, openTimeline, remember } from './session-timeline.ts'
 import { costsOf, MAX_CALLS, tooMany } from './transcripts.ts'
 
 const MOST_BARS = 5000
 const BARS = 1500
 const MOST_EDITS = 2000
 
-/** By kept timeline, because reading the quotes of a long session takes a while. */
-const known = new WeakMap<Timeline, { length: number; verdict: Verdict }>()
+/** Reading the quotes of a long session takes a while, and a replay longer. */
+const rememberVerdict = remember<Verdict>()
+const rememberWould = remember<z.input<typeof WouldOut>>()
 
 const verdict = defineRoute({
   method: 'get',
@@ -44,16 +46,27 @@ const verdict = defineRoute({
   }),
   async run({ params, caller, doors }) {
     const { timeline } = await openTimeline(doors, caller, params.session)
-    const before = known.get(timeline)
-    if (before?.length === timeline.length) return before.verdict
-    return doors.heavy.run(async () => {
+    const read = async () => {
       const session = await doors.desk.open(caller, params.session)
       const { length } = timeline
-      const made = await verdictOf(timeline, (await session.events()).slice(0, length))
-      known.set(timeline, { length, verdict: made })
-      return made
-    })
+      return verdictOf(timeline, (await session.events()).slice(0, length))
+    }
+    return rememberVerdict(timeline, '', () => doors.heavy.run(read))
   },
+})
+
+const WouldOut = named('Would', {
+  policy: z.string(),
+  dollars: z.number().describe('The amount paid, less the savings of the policy.'),
+  saved: z.number(),
+  share: z.number().describe('Of what was paid.'),
+  evidence: z.number().describe('Share of later quotes that would still be visible.'),
+  edits: z.number(),
+  tokens: z.object({ raw: z.number(), shown: z.number() }),
+  bars: z.array(BarOut).describe('As in the map.'),
+  list: z
+    .array(Edit.extend({ call: z.number(), dollars: z.number() }))
+    .describe(`The ${MOST_EDITS} edits that would have saved most.`),
 })
 
 const would = defineRoute({
@@ -66,47 +79,44 @@ const would = defineRoute({
     policy: nameSchema(100).optional().describe('`thrifty` if not given.'),
     max: numberIn(1, MOST_BARS).optional().describe(`Bars at most; ${BARS} if not given.`),
   },
-  answer: named('Would', {
-    policy: z.string(),
-    dollars: z.number().describe('The amount paid, less the savings of the policy.'),
-    saved: z.number(),
-    share: z.number().describe('Of what was paid.'),
-    evidence: z.number().describe('Share of later quotes that would still be visible.'),
-    edits: z.number(),
-    tokens: z.object({ raw: z.number(), shown: z.number() }),
-    bars: z.array(BarOut).describe('As in the map.'),
-    list: z
-      .array(Edit.extend({ call: z.number(), dollars: z.number() }))
-      .describe(`The ${MOST_EDITS} edits that would have saved most.`),
-  }),
+  answer: WouldOut,
   refusals: [409],
-  run: ({ params, query, caller, doors }) =>
-    doors.heavy.run(async () => {
-      const { timeline } = await openTimeline(doors, caller, params.session)
-      const session = await doors.desk.open(caller, params.session)
-      const all = (await session.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
-      const messages = caller.role === 'agent' ? all.map((one, i) => withoutHidden(session.fold, i, one)) : all
-      const recorded = prepareSession(session.id, messages)
-      if (recorded.calls > MAX_CALLS) throw tooMany('calls in one replay', recorded.calls, MAX_CALLS)
-      const options = replayOptionsOf(timeline)
-      const policy = query.policy ?? 'thrifty'
-      const base = await tryPolicy(recorded, 'none', options)
-      const outcome = await tryPolicy(recorded, policy, options)
-      const costs = costsOf(policy, outcome, base, timeline)
-      const paid = costsOf('none', base, base, timeline).dollars
-      const { timeline: ghost, edits } = await wouldBe(recorded, outcome, timeline)
-      return {
-        policy,
-        dollars: costs.dollars,
-        saved: paid - costs.dollars,
-        share: paid > 0 ? 1 - costs.dollars / paid : 0,
-        evidence: costs.evidence,
-        edits: edits.length,
-        tokens: { raw: timeline.theirs(ghost.tokens.raw), shown: timeline.theirs(ghost.tokens.shown) },
-        bars: mergedBars(inTheirs(timeline, [...ghost.bars()]), query.max ?? BARS),
-        list: edits.toSorted((a, b) => b.dollars - a.dollars).slice(0, MOST_EDITS),
-      }
-    }),
+  async run({ params, query: { policy = 'thrifty', max = BARS }, caller, doors }) {
+    const { timeline } = await openTimeline(doors, caller, params.session)
+    const session = await doors.desk.open(caller, params.session)
+    const key = `${caller.role === 'agent'} ${max} ${policy}`
+    return rememberWould(timeline, key, () =>
+      doors.heavy.run(async () => {
+        const all = (await session.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+        const messages = caller.role === 'agent' ? all.map((one, i) => withoutHidden(session.fold, i, one)) : all
+        return wouldOf(timeline, { messages, policy, max })
+      }),
+    )
+  },
 })
+
+type Asked = { messages: readonly Message[]; policy: string; max: number }
+
+async function wouldOf(timeline: Timeline, { messages, policy, max }: Asked): Promise<z.input<typeof WouldOut>> {
+  const recorded = prepareSession('', messages)
+  if (recorded.calls > MAX_CALLS) throw tooMany('calls in one replay', recorded.calls, MAX_CALLS)
+  const options = replayOptionsOf(timeline)
+  const base = await tryPolicy(recorded, 'none', options)
+  const outcome = await tryPolicy(recorded, policy, options)
+  const costs = costsOf(policy, outcome, base, timeline)
+  const paid = costsOf('none', base, base, timeline).dollars
+  const { timeline: ghost, edits } = await wouldBe(recorded, outcome, timeline)
+  return {
+    policy,
+    dollars: costs.dollars,
+    saved: paid - costs.dollars,
+    share: paid > 0 ? 1 - costs.dollars / paid : 0,
+    evidence: costs.evidence,
+    edits: edits.length,
+    tokens: { raw: timeline.theirs(ghost.tokens.raw), shown: timeline.theirs(ghost.tokens.shown) },
+    bars: mergedBars(inTheirs(timeline, [...ghost.bars()]), max),
+    list: edits.toSorted((a, b) => b.dollars - a.dollars).slice(0, MOST_EDITS),
+  }
+}
 
 export const verdictRoutes: readonly Route[] = [verdict, would]

@@ -14,11 +14,10 @@ import { knobOf } from '../../replay/report.ts'
 import { configPath } from '../../session/config.ts'
 import { changeSetting, settingsOf } from '../../session/settings.ts'
 import type { KnobPoint } from '../../view/figures.ts'
-import type { Timeline } from '../../view/timeline.ts'
 import { PROVIDERS } from '../proxy/upstream.ts'
 import type { Caller } from './gate.ts'
 import { ADMINS, type Doors, defineRoute, EVERYBODY, named, type Route } from './route.ts'
-import { openTimeline } from './session-timeline.ts'
+import { openTimeline, remember } from './session-timeline.ts'
 import { MAX_CALLS, tooMany } from './transcripts.ts'
 
 const MOST_SESSIONS = 100_000
@@ -161,14 +160,13 @@ async function modelsIn({ pal, desk, timelines }: Doors, caller: Caller) {
 
 const KnobPointOut = named('KnobPoint', {
   keep: z.string(),
-  billedUsd: z.number().describe('The cost of the session as it was.'),
+  withoutUsd: z.number().describe('The cost of the session with nothing edited.'),
   savedUsd: z.number().describe('The savings of thrifty with the knob at this level.'),
   kept: z.number().describe('Later quotes that would still be visible.'),
   quotes: z.number().describe('Of how many.'),
 })
 
-/** By kept timeline, because each takes six replays. */
-const known = new WeakMap<Timeline, { length: number; points: Promise<KnobPoint[]> }>()
+const rememberKnob = remember<KnobPoint[]>()
 
 const knob = defineRoute({
   method: 'get',
@@ -180,18 +178,13 @@ const knob = defineRoute({
   refusals: [409],
   async run({ params, caller, doors }) {
     const { timeline, session } = await openTimeline(doors, caller, params.session)
-    const { length } = timeline
-    const before = known.get(timeline)
-    if (before?.length === length) return { session, points: await before.points }
     if (timeline.calls.length > MAX_CALLS) throw tooMany('calls in one replay', timeline.calls.length, MAX_CALLS)
-    const points = doors.heavy.run(async () => {
+    const replayed = async () => {
       const events = await (await doors.desk.open(caller, params.session)).events()
       const messages = events.flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
       return knobOf(timeline, session, messages)
-    })
-    points.catch(() => known.delete(timeline))
-    known.set(timeline, { length, points })
-    return { session, points: await points }
+    }
+    return { session, points: await rememberKnob(timeline, '', () => doors.heavy.run(replayed)) }
   },
 })
 

@@ -145,12 +145,9 @@ export function costsOf(policy: string, outcome: Outcome, base: Outcome, timelin
   const row = sumUp(policy, [{ measures, base: base.measures }], { prices: OWN })
   const { calls, tokens, peak, cost, effective, costShare, effectiveShare, evidence, busts } = row
   const saved = savedByCall(timeline, base, outcome)
-  // An edited session paid less than sending everything would have cost. The engine's repairs do not count: every
-  // policy sends them.
-  const isEdited = [...timeline.fold.records.values()].some(({ edit }) => edit.by !== 'engine')
   const paid = timeline.calls.map(({ inherited, paid: { dollars }, raw, sent }, i) => {
-    const whole = isEdited ? dollars + raw.cost - sent.cost : dollars
-    return inherited ? 0 : whole - (saved[i] ?? 0)
+    // An edited session paid less than sending everything would have cost.
+    return inherited ? 0 : dollars + raw.cost - sent.cost - (saved[i] ?? 0)
   })
   const dollars = sum(paid)
   let spent = 0

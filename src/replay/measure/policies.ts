@@ -73,6 +73,8 @@ export async function tryPolicy(
   const options = { policy, model, models, ...lifetime, ...(overhead === undefined ? {} : { overhead }) }
   for await (const { turn, messages, edits, decision, report } of replay(session.messages, options)) {
     const { bust } = meter.add(messages)
+    // A server answers others in between.
+    await new Promise(resolve => setImmediate(resolve))
     const saved = edits.reduce((total, edit) => total + edit.saved, 0)
     const done = decision?.startsWith('waiting') ? undefined : decision
     if (bust && (edits.length === 0 || !done)) unexplained.push(turn)

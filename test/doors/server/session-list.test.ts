@@ -44,7 +44,7 @@ function sessionOf(id: string, { parent, cents, at }: { parent: string | undefin
   const summary = { title: id, calls: 1, money: { with: cents, without: cents }, days: [] } as unknown as Summary
   const about = parent === undefined ? {} : { parent }
   const row = { id, policy: 'none', model: 'm', owner: null, length: 1, createdAt: at, updatedAt: at, about }
-  return { ...row, title: id, live: false, summary, isOld: false } satisfies Listed
+  return { ...row, title: id, live: false, summary, isOld: false, isUntried: false } satisfies Listed
 }
 
 test('the overview reads what nobody has looked at, and its days add up to what sessions say', async t => {
@@ -81,6 +81,29 @@ test('the overview reads what nobody has looked at, and its days add up to what 
   )
   assert.equal(billed, families[0].total.billed + families[1].total.billed)
   assert.deepEqual((await call('GET', '/families?contains=HARBOUR')).json.found, 1, 'titles are searched')
+})
+
+test('a recording says what could have been saved: the same in the list, by day and on its page', async t => {
+  const { server, pal, call } = await startServer({ clock: () => Date.UTC(2027, 5, 20) })
+  t.after(() => server.close())
+  const sample = await openSample(pal)
+  const events = await sample.events()
+  const messages = events.flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+  const moved = messages.map((message, i) => ({ ...message, at: Date.UTC(2027, 5, 19, 12) + i * 5000 }))
+  await importSession(pal, { id: 'r', carried: 0, messages: moved, usage: [] })
+  let overview = (await call('GET', '/overview')).json
+  for (let asked = 0; (overview.counted < 2 || overview.untried > 0) && asked < 100_000; asked++) {
+    await new Promise(resolve => setImmediate(resolve))
+    overview = (await call('GET', '/overview')).json
+  }
+  const would = (await call('GET', '/sessions/r/would')).json
+  assert.ok(would.saved > 0.01, `${would.saved}`)
+  const { families } = (await call('GET', '/families')).json
+  const totalOf = (wanted: string) => families.find(({ id }: Listed) => id === wanted).total
+  assert.ok(Math.abs(totalOf('r').could - would.saved) < 1e-9)
+  assert.ok(Math.abs(overview.week.could - would.saved) < 1e-9)
+  assert.equal(totalOf('r').saved, 0)
+  assert.equal(totalOf('sample').could, 0, 'it was not recorded without us')
 })
 
 test('an import keeps the dates of the recording: of repairs and reports, too', async t => {

@@ -108,3 +108,21 @@ test('the knob of a session: the more is kept, the less is saved and the more st
     if (before) assert.ok(point.savedUsd <= before.savedUsd + 1e-9 && point.kept >= before.kept)
   }
 })
+
+test('a session that was edited costs the same without edits on its page, in Compare, in the knob and in the list', async () => {
+  const { id } = await openSample(pal)
+  const { json: page } = await call('GET', `/sessions/${id}/verdict`, admin)
+  assert.ok(page.saved > 0.05, 'the sample was edited')
+  const { json: compared } = await call('POST', `/sessions/${id}/compare`, { ...admin, body: { policies: ['none'] } })
+  const { json: knob } = await call('GET', `/sessions/${id}/knob`, admin)
+  const { json: summary } = await call('GET', `/sessions/${id}/summary`, admin)
+  const { json: list } = await call('GET', '/families?contains=sample', admin)
+  const said = {
+    compare: compared.policies[0].dollars,
+    knob: knob.points[0].withoutUsd,
+    summary: summary.money.without,
+    list: list.families[0].total.without,
+    pageItself: page.billed + page.saved,
+  }
+  for (const [door, dollars] of Object.entries(said)) assert.ok(Math.abs(dollars - page.without) < 1e-9, door)
+})

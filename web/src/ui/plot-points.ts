@@ -31,3 +31,12 @@ export function ticksTo(highest: number, about = 3): number[] {
   const step = [1, 2, 2.5, 5, 10].map(times => times * power).find(one => one >= rough) ?? rough
   return Array.from({ length: Math.floor(highest / step + 1e-9) + 1 }, (_, i) => i * step)
 }
+
+export type Tick = { value: number; name: string }
+
+/** Ticks with their names, as short as they can all be: whole dollars without cents. */
+export function namedTicks(highest: number, about: number, format: (value: number) => string): Tick[] {
+  const ticks = ticksTo(highest, about).map(value => ({ value, name: format(value).replace(/(\.\d\d)0+$/, '$1') }))
+  if (!ticks.every(({ value }) => Number.isInteger(value))) return ticks
+  return ticks.map(({ value, name }) => ({ value, name: name.replace(/\.00$/, '') }))
+}

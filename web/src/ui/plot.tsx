@@ -5,7 +5,7 @@
  * chooses a call; the numbers of the chosen call are in the caption, which also reads for screen readers.
  */
 import { type PointerEvent, useState } from 'react'
-import { maxOf, type Point, thin, ticksTo } from './plot-points.ts'
+import { maxOf, namedTicks, type Point, thin } from './plot-points.ts'
 import { useWidth } from './size.ts'
 import { toneStyle } from './tone.ts'
 
@@ -29,20 +29,23 @@ export type PlotProps = {
 
 const TOP = 10
 const BOTTOM = 4
-/** Room for the ticks. */
-const LEFT = 46
+/** Room for the names of ticks: at least this, and pixels for each character. */
+const LEAST_LEFT = 30
+const PER_CHARACTER = 7
 
 export function Plot({ title, series, format, marks = [], limit, height = 96, at, onChoose, placeName }: PlotProps) {
   const { ref, width } = useWidth<HTMLDivElement>()
   const [pointed, setPointed] = useState<number>()
   const length = Math.max(0, ...series.map(({ values }) => values.length))
   const highest = Math.max(1e-12, ...series.map(({ values }) => maxOf(values)))
+  const ticks = namedTicks(highest, height / 44, format)
+  const left = Math.max(LEAST_LEFT, 10 + PER_CHARACTER * Math.max(...ticks.map(({ name }) => name.length)))
   const y = (value: number) => TOP + (height - TOP - BOTTOM) * (1 - value / highest)
   const x = (place: number) =>
-    length <= 1 ? LEFT + (width - LEFT) / 2 : LEFT + (place / (length - 1)) * (width - LEFT - 2)
+    length <= 1 ? left + (width - left) / 2 : left + (place / (length - 1)) * (width - left - 2)
   const placeAt = (event: PointerEvent<SVGSVGElement>) => {
     const box = event.currentTarget.getBoundingClientRect()
-    const share = (event.clientX - box.left - LEFT) / Math.max(1, box.width - LEFT)
+    const share = (event.clientX - box.left - left) / Math.max(1, box.width - left)
     return Math.min(length - 1, Math.max(0, Math.round(share * (length - 1))))
   }
   const place = Math.min(pointed ?? at ?? length - 1, length - 1)
@@ -77,16 +80,16 @@ export function Plot({ title, series, format, marks = [], limit, height = 96, at
             onPointerLeave={() => setPointed(undefined)}
             onPointerDown={event => onChoose?.(placeAt(event))}
           >
-            {ticksTo(highest, height / 44).map(tick => (
-              <g key={tick}>
-                <line className="plot-axis" x1={LEFT} x2={width} y1={y(tick) + 0.5} y2={y(tick) + 0.5} />
-                <text className="plot-tick" x={LEFT - 6} y={y(tick) + 4} textAnchor="end">
-                  {format(tick).replace(/(\.\d\d)0+$/, '$1')}
+            {ticks.map(({ value, name }) => (
+              <g key={value}>
+                <line className="plot-axis" x1={left} x2={width} y1={y(value) + 0.5} y2={y(value) + 0.5} />
+                <text className="plot-tick" x={left - 6} y={y(value) + 4} textAnchor="end">
+                  {name}
                 </text>
               </g>
             ))}
             {limit && limit.value <= highest && (
-              <line className="plot-limit" x1={LEFT} x2={width} y1={y(limit.value)} y2={y(limit.value)}>
+              <line className="plot-limit" x1={left} x2={width} y1={y(limit.value)} y2={y(limit.value)}>
                 <title>{limit.label}</title>
               </line>
             )}

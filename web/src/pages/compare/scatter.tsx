@@ -1,6 +1,6 @@
 /** Dollars against what stays visible: a point for each planner, and thrifty's knob as a curve. */
 import { money, percent } from '../../ui/format.ts'
-import { ticksTo } from '../../ui/plot-points.ts'
+import { namedTicks } from '../../ui/plot-points.ts'
 import { useWidth } from '../../ui/size.ts'
 import { toneStyle } from '../../ui/tone.ts'
 import { LIMIT, nameOf, type Point } from './costs.ts'
@@ -40,11 +40,11 @@ export function Scatter({ rows, best, toneOf }: ScatterProps) {
               width={x(1) - x(LIMIT)}
               height={HEIGHT - TOP - BOTTOM}
             />
-            {ticksTo(highest, 5).map(tick => (
-              <g key={tick}>
-                <line className="plot-axis" x1={LEFT} x2={width - RIGHT} y1={y(tick)} y2={y(tick)} />
-                <text className="plot-tick" x={LEFT - 8} y={y(tick) + 4} textAnchor="end">
-                  {money(tick)}
+            {namedTicks(highest, 5, money).map(({ value, name }) => (
+              <g key={value}>
+                <line className="plot-axis" x1={LEFT} x2={width - RIGHT} y1={y(value)} y2={y(value)} />
+                <text className="plot-tick" x={LEFT - 8} y={y(value) + 4} textAnchor="end">
+                  {name}
                 </text>
               </g>
             ))}

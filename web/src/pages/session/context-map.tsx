@@ -2,24 +2,15 @@
  * The context map: every part of the conversation as a bar in order, its width its tokens, its colour its kind; above
  * as it happened, below as the model is shown it. A click, or the arrows and Enter, go to the part.
  */
-import { type KeyboardEvent, type PointerEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { type KeyboardEvent, type PointerEvent, useEffect, useLayoutEffect, useMemo, useState } from 'react'
 import type { Bar, ContextMap as MapData, Turn } from '../../api-types.ts'
 import { count, percent, plural, tokens } from '../../ui/format.ts'
-import { useWidth } from '../../ui/size.ts'
+import { useHeight, useWidth } from '../../ui/size.ts'
 import { InlineText } from '../../ui/text.tsx'
 import { kindStyle } from '../../ui/tone.ts'
 import { KIND_NAMES, type KindGroup } from './kinds.ts'
 import { drawMap, GAP, HEIGHT, ROW, readPalette, TOP } from './map-drawing.ts'
-import {
-  type Box,
-  boxAt,
-  type KindTotal,
-  layoutGhost,
-  layoutMap,
-  type MapLayout,
-  spanOf,
-  totalsOf,
-} from './map-layout.ts'
+import { type Box, boxAt, type KindTotal, layoutMap, type MapLayout, spanOf, totalsOf } from './map-layout.ts'
 import { byTurn, type Stretch, zoomTo } from './map-scope.ts'
 import { ZoomStrip } from './zoom-strip.tsx'
 import './context-map.css'
@@ -31,8 +22,8 @@ export type ContextMapProps = {
   onChoose?: (bar: Bar) => void
   /** The turns of the session: the map can show them in the place of parts, and can be zoomed. */
   turns?: readonly Turn[] | undefined
-  /** What a policy would show: a third row. */
-  ghost?: { name: string; bars: readonly Bar[]; shown: number } | undefined
+  /** What a policy would have shown of a recording: the lower row, where it would only repeat the upper one. */
+  ghost?: { name: string; bars: Bar[]; shown: number } | undefined
 }
 
 export function ContextMap({ map: whole, visible, onChoose, turns, ghost }: ContextMapProps) {
@@ -42,9 +33,9 @@ export function ContextMap({ map: whole, visible, onChoose, turns, ghost }: Cont
   const mostParts = turns && turns.length > 1 && whole.bars.length > width / 3
   const isByTurn = turns !== undefined && (unit ?? (mostParts && !zoom ? 'turn' : 'part')) === 'turn'
   const map = useMemo(() => {
-    const part = zoomTo(whole, zoom)
+    const part = zoomTo(withGhost(whole, ghost), zoom)
     return isByTurn ? byTurn(part, turns) : part
-  }, [whole, zoom, isByTurn, turns])
+  }, [whole, ghost, zoom, isByTurn, turns])
   const layout = useMemo(() => layoutMap(map, width), [map, width])
   const [place, setPlace] = useState<number>()
   const [pointed, setPointed] = useState<{ box: Box; x: number }>()
@@ -84,7 +75,8 @@ export function ContextMap({ map: whole, visible, onChoose, turns, ghost }: Cont
           as it happened <b>{tokens(whole.overhead + whole.tokens.raw)}</b>
         </span>
         <span>
-          as shown <b>{tokens(whole.overhead + whole.tokens.shown)}</b>
+          {ghost ? `${ghost.name} would show` : 'as shown'}{' '}
+          <b>{tokens(whole.overhead + (ghost ?? whole.tokens).shown)}</b>
         </span>
       </div>
       <div
@@ -103,21 +95,24 @@ export function ContextMap({ map: whole, visible, onChoose, turns, ghost }: Cont
         onPointerLeave={() => setPointed(undefined)}
         onClick={event => choose(found(event, layout).box)}
       >
-        <MapCanvas layout={layout} only={only} chosen={chosen} cold={map.cold} />
+        <MapCanvas layout={layout} only={only} chosen={chosen} cold={map.cold} isGhost={ghost !== undefined} />
         <Visible layout={layout} visible={visible} />
         {pointed && <Tip box={pointed.box} x={pointed.x} width={width} />}
       </div>
-      {ghost && !zoom && <Ghost ghost={ghost} layout={layout} />}
       {turns && <ZoomStrip map={whole} zoom={zoom} onZoom={setZoom} />}
       <Gauge map={whole} />
       <Legend map={whole} only={only} onOnly={setOnly} />
-      <p className="visually-hidden">{summaryOf(whole)}</p>
+      <p className="visually-hidden">
+        {summaryOf(whole)}
+        {ghost && ` ${ghost.name} would show ${count(ghost.shown)} tokens.`}
+      </p>
     </div>
   )
 }
 
-function MapCanvas({ layout, only, chosen, cold }: { layout: MapLayout } & Parts) {
-  const canvas = useRef<HTMLCanvasElement>(null)
+function MapCanvas({ layout, only, chosen, cold, isGhost }: { layout: MapLayout } & Parts) {
+  const { ref: canvas, height } = useHeight<HTMLCanvasElement>()
+  const isCompact = height > 0 && height < HEIGHT * 0.8
   const round = useThemeRounds()
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new round has other colours
   const palette = useMemo(readPalette, [round])
@@ -129,52 +124,17 @@ function MapCanvas({ layout, only, chosen, cold }: { layout: MapLayout } & Parts
     element.width = layout.width * ratio
     element.height = HEIGHT * ratio
     context.scale(ratio, ratio)
-    drawMap(context, layout, { palette, only, chosen, cold })
-  }, [layout, only, chosen, cold, palette])
+    drawMap(context, layout, { palette, only, chosen, cold, isGhost, isCompact })
+  }, [layout, only, chosen, cold, isGhost, isCompact, palette, canvas])
   return <canvas ref={canvas} style={{ width: layout.width }} />
 }
 
-function Ghost({ ghost, layout }: { ghost: NonNullable<ContextMapProps['ghost']>; layout: MapLayout }) {
-  const boxes = useMemo(() => layoutGhost(ghost.bars, layout), [ghost, layout])
-  const end = boxes.at(-1)
-  return (
-    <>
-      <span className="map-ghost-name">
-        {ghost.name} would show <b>{tokens(ghost.shown)}</b>
-      </span>
-      <svg
-        className="map-ghost"
-        width={layout.width}
-        height={GHOST}
-        role="img"
-        aria-label={`${ghost.name} would show ${tokens(ghost.shown)} tokens`}
-      >
-        <rect x={0} y={0.5} width={layout.overhead} height={GHOST - 1} className="ghost-front" />
-        <path
-          d={boxes
-            .filter(({ edited }) => edited)
-            .map(
-              ({ x, width }) =>
-                `M${x.toFixed(1)} 1h${Math.max(1, width).toFixed(1)}v${GHOST - 2}h-${Math.max(1, width).toFixed(1)}z`,
-            )
-            .join('')}
-          className="ghost-edited"
-        />
-        <rect
-          x={0.5}
-          y={0.5}
-          width={Math.max(0, (end ? end.x + end.width : 0) - 1)}
-          height={GHOST - 1}
-          className="ghost-all"
-        />
-      </svg>
-    </>
-  )
+/** The same map with a policy's lower row. */
+function withGhost(map: MapData, ghost: ContextMapProps['ghost']): MapData {
+  return ghost ? { ...map, bars: ghost.bars, tokens: { ...map.tokens, shown: ghost.shown } } : map
 }
 
-const GHOST = 18
-
-type Parts = { only: KindGroup | undefined; chosen: Box | undefined; cold: boolean }
+type Parts = { only: KindGroup | undefined; chosen: Box | undefined; cold: boolean; isGhost: boolean }
 
 /** What of the conversation is on the screen, as a bracket over the upper row. */
 function Visible({ layout, visible }: { layout: MapLayout; visible: ContextMapProps['visible'] }) {

@@ -39,7 +39,19 @@ export function readPalette(): Palette {
   return { ...kinds, sheet: sheet!, accent: accent!, bad: bad!, line: line!, ink: ink! }
 }
 
-export type DrawOptions = { palette: Palette; only: KindGroup | undefined; chosen: Box | undefined; cold: boolean }
+export type DrawOptions = {
+  palette: Palette
+  only: KindGroup | undefined
+  chosen: Box | undefined
+  cold: boolean
+  /** The lower row did not happen: it is what a policy would show. */
+  isGhost: boolean
+  /** The map is squeezed to a strip, in which letters could not be read. */
+  isCompact: boolean
+}
+
+/** How strong the lower row is drawn where it did not happen. */
+const GHOST = 0.4
 
 export function drawMap(context: CanvasRenderingContext2D, layout: MapLayout, options: DrawOptions): void {
   const { palette, chosen, cold } = options
@@ -48,8 +60,9 @@ export function drawMap(context: CanvasRenderingContext2D, layout: MapLayout, op
   drawOverhead(context, layout, palette)
   for (const box of layout.boxes) drawBox(context, box, hatch, options)
   context.globalAlpha = 1
-  drawCache(context, layout, { palette, cold })
-  drawAxis(context, layout, palette)
+  if (options.isGhost) drawOutline(context, layout, palette.ink)
+  else drawCache(context, layout, { palette, cold })
+  if (!options.isCompact) drawAxis(context, layout, palette)
   if (layout.limit !== undefined) drawLimit(context, layout.limit, palette.bad)
   if (chosen) drawChosen(context, chosen, palette.ink)
 }
@@ -61,16 +74,16 @@ function drawBox(
   hatch: ReturnType<typeof hatchOf>,
   options: DrawOptions,
 ): void {
-  const { palette, only } = options
+  const { palette, only, isGhost } = options
   const faint = only !== undefined && box.group !== only
   const isEdited = box.bar.edits.length > 0
   context.fillStyle = palette[box.group]
   drawRibbon(context, box, faint ? 0.03 : isEdited ? 0.3 : 0.1)
   const bands = bandsOf(box.bar)
   if (bands) return drawColumn(context, box, bands, options)
-  const style = { hatch: isEdited ? hatch : undefined }
-  drawBar(context, box.raw, TOP, { ...style, alpha: faint ? 0.14 : box.bar.shown === 0 ? 0.45 : 1 })
-  drawBar(context, box.shown, SHOWN_Y, { ...style, alpha: faint ? 0.14 : 1 })
+  const style = { hatch: isEdited && !isGhost ? hatch : undefined }
+  drawBar(context, box.raw, TOP, { ...style, alpha: faint ? 0.14 : box.bar.shown === 0 && !isGhost ? 0.45 : 1 })
+  drawBar(context, box.shown, SHOWN_Y, { ...style, alpha: faint ? 0.14 : isGhost ? GHOST : 1 })
 }
 
 /** A turn: its kinds as bands, what is edited no less than the rest; its number above it where there is room. */
@@ -78,26 +91,38 @@ function drawColumn(
   context: CanvasRenderingContext2D,
   { bar, raw, shown }: Box,
   bands: readonly Band[],
-  { palette, only }: DrawOptions,
+  options: DrawOptions,
 ): void {
-  for (const [row, span, y] of [['raw', raw, TOP] as const, ['shown', shown, SHOWN_Y] as const]) {
-    const total = bar[row]
-    if (total <= 0 || span.width <= 0) continue
-    let top = y
-    for (const band of bands) {
-      const height = (band[row] / total) * ROW
-      context.globalAlpha = only !== undefined && band.group !== only ? 0.14 : 1
-      context.fillStyle = palette[band.group]
-      context.fillRect(span.x, top, span.width >= SEPARATE_FROM ? span.width - 1 : span.width, height)
-      top += height
-    }
-  }
-  if (raw.width < NAMED_FROM) return
+  drawBands(context, raw, { y: TOP, alpha: 1, parts: bands.map(({ group, raw: size }) => ({ group, size })) }, options)
+  const alpha = options.isGhost ? GHOST : 1
+  const lower = bands.map(({ group, shown: size }) => ({ group, size }))
+  drawBands(context, shown, { y: SHOWN_Y, alpha, parts: lower }, options)
+  if (raw.width < NAMED_FROM || options.isCompact) return
   context.globalAlpha = 1
-  context.fillStyle = palette.ink
+  context.fillStyle = options.palette.ink
   context.font = FONT
   context.textAlign = 'center'
   context.fillText(turnName(bar), raw.x + raw.width / 2, TOP - 4)
+}
+
+type Stack = { y: number; alpha: number; parts: readonly { group: KindGroup; size: number }[] }
+
+function drawBands(
+  context: CanvasRenderingContext2D,
+  { x, width }: Span,
+  { y, alpha, parts }: Stack,
+  { palette, only }: DrawOptions,
+): void {
+  const total = parts.reduce((sum, { size }) => sum + size, 0)
+  if (total <= 0 || width <= 0) return
+  let top = y
+  for (const { group, size } of parts) {
+    const height = (size / total) * ROW
+    context.globalAlpha = only !== undefined && group !== only ? 0.14 : alpha
+    context.fillStyle = palette[group]
+    context.fillRect(x, top, width >= SEPARATE_FROM ? width - 1 : width, height)
+    top += height
+  }
 }
 
 /** Tokens along the bottom. */
@@ -164,6 +189,17 @@ function drawCache(
   context.strokeStyle = palette.line
   context.setLineDash([2, 4])
   line(context, cold ? 0 : cached + 2, y, end)
+  context.setLineDash([])
+}
+
+/** Around the lower row where it did not happen. */
+function drawOutline(context: CanvasRenderingContext2D, { boxes, overhead }: MapLayout, colour: string): void {
+  const last = boxes.at(-1)
+  const end = last ? last.shown.x + last.shown.width : overhead
+  context.strokeStyle = colour
+  context.lineWidth = 1
+  context.setLineDash([3, 3])
+  context.strokeRect(0.5, SHOWN_Y - 0.5, Math.max(2, end - 1), ROW + 1)
   context.setLineDash([])
 }
 

@@ -6,8 +6,6 @@ import type { Bar, ContextMap } from '../../api-types.ts'
 import { groupOf, type KindGroup } from './kinds.ts'
 
 export type Box = { bar: Bar; group: KindGroup; raw: Span; shown: Span }
-/** Only what a policy would show: one row. */
-export type GhostBox = { x: number; width: number; edited: boolean }
 export type Span = { x: number; width: number }
 
 export type MapLayout = {
@@ -47,16 +45,6 @@ export function layoutMap(map: ContextMap, width: number): MapLayout {
     cached: Math.min(map.cached, overhead + tokens.shown) * scale,
     limit: window < total ? window * scale : undefined,
   }
-}
-
-/** What would be shown instead, on the scale of the map. */
-export function layoutGhost(bars: readonly Bar[], { scale, overhead }: MapLayout): GhostBox[] {
-  let x = overhead
-  return bars.flatMap(({ shown, edits }) => {
-    const box = { x, width: shown * scale, edited: edits.length > 0 }
-    x += box.width
-    return shown > 0 ? box : []
-  })
 }
 
 /** The bar at a place of a row; the nearest one where bars are thinner than a pixel. */

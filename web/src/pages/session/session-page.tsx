@@ -186,8 +186,9 @@ function SeenMap({ map, data: { turns, would }, see, onOpen }: SeenMapProps) {
     see.current = setVisible
   }, [see])
   const ghost = useMemo(
-    () => would && { name: would.policy, bars: would.bars, shown: map.overhead + would.tokens.shown },
-    [would, map.overhead],
+    // A replay knows what would be shown now, not at an earlier call.
+    () => (would && map.at === null ? { name: would.policy, bars: would.bars, shown: would.tokens.shown } : undefined),
+    [would, map.at],
   )
   return <ContextMap map={map} turns={turns} ghost={ghost} visible={visible} onChoose={bar => onOpen(bar.entry)} />
 }
@@ -225,7 +226,13 @@ function SessionHead({ session, data: { info, summary, verdict, would, reload },
         <p className="session-about">
           {value.about.client && <span className="chip">{value.about.client}</span>}
           <span className="chip">{value.model}</span>
-          <span className="chip">{value.policy === 'none' ? 'sends everything' : value.policy}</span>
+          {value.about.recorded ? (
+            <span className="chip chip-recorded" title="Imported: Palimpsest had no part in it">
+              recorded
+            </span>
+          ) : (
+            <span className="chip">{value.policy === 'none' ? 'sends everything' : value.policy}</span>
+          )}
           {value.about.tags?.map(tag => (
             <a key={tag} className="chip" href={`${hrefOf('sessions')}?tag=${encodeURIComponent(tag)}`}>
               <InlineText text={tag} />

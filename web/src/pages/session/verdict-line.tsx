@@ -1,11 +1,11 @@
 /** The session in one sentence: what was saved, what was lost, how often the cache broke. */
 import { useState } from 'react'
 import type { Summary, Verdict, Would } from '../../api-types.ts'
-import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { count, money, percent, plural, tokens } from '../../ui/format.ts'
 import { Info } from '../../ui/info.tsx'
 import { InlineText } from '../../ui/text.tsx'
+import { useSteering } from './actions.ts'
 import { placeName } from './edit-index.ts'
 import { MoneyBar } from './money-bar.tsx'
 import { isBookkeeping, plainReason } from './reasons.ts'
@@ -153,9 +153,9 @@ function WouldLine({ would, onOpen }: { would: Would; onOpen(entry: number): voi
   return (
     <p className="would">
       {saved < 0.005 && `With ${policy} it would have cost the same. `}
-      <Button small kind="quiet" onClick={() => setOpen(true)}>
+      <button type="button" className="link" onClick={() => setOpen(true)}>
         See the {plural(edits, 'edit')}
-      </Button>
+      </button>
       {open && <WouldDialog would={would} onClose={() => setOpen(false)} onOpen={onOpen} />}
     </p>
   )
@@ -165,6 +165,7 @@ const MOST = 300
 
 function WouldDialog({ would, onClose, onOpen }: { would: Would; onClose(): void; onOpen(entry: number): void }) {
   const real = would.list.filter(edit => !isBookkeeping(edit))
+  const { scale } = useSteering()
   return (
     <Dialog wide title={`What ${would.policy} would have done`} onClose={onClose}>
       <p className="dim">
@@ -189,7 +190,7 @@ function WouldDialog({ would, onClose, onOpen }: { would: Would; onClose(): void
               <InlineText text={plainReason(edit.why)} />
             </span>
             <span className="dim">
-              at call {count(edit.call)}, {tokens(edit.saved)} tokens
+              at call {count(edit.call)}, {tokens(edit.saved * scale)} tokens
             </span>
           </li>
         ))}

@@ -2,34 +2,25 @@
 import type { Overview } from '../../api-types.ts'
 import { count, money, percent, plural } from '../../ui/format.ts'
 import { Info } from '../../ui/info.tsx'
-import { ticksTo } from '../../ui/plot-points.ts'
+import { namedTicks } from '../../ui/plot-points.ts'
 import { useWidth } from '../../ui/size.ts'
+
+/** Less is not worth a word. */
+const CENT = 0.005
 
 export type Filtered = { day?: string | undefined; onDay(day: string | undefined): void }
 
 export function OverviewStrip({ overview, ...filtered }: { overview: Overview } & Filtered) {
-  const { week, sessions, counted } = overview
+  const { week, sessions, counted, untried } = overview
   const without = week.billed + week.saved
   return (
     <section className="strip card" aria-label="This week">
       <div className="strip-week">
-        <p className="dim">Last 7 days</p>
+        <p className="dim">
+          {isToday(overview.days.at(-1)!.day) ? 'Last 7 days' : `7 days to ${dayName(overview.days.at(-1)!.day)}`}
+        </p>
         <p className="verdict">
-          {week.calls === 0 ? (
-            'Nothing was spent.'
-          ) : Math.abs(week.saved) >= 0.005 ? (
-            <>
-              Agents cost <b>{money(week.billed)}</b>. Without edits it would have been {money(without)}:{' '}
-              <b className={week.saved > 0 ? 'saved' : 'lost'}>
-                {money(Math.abs(week.saved))} {week.saved > 0 ? 'saved' : 'more'}
-              </b>
-              .
-            </>
-          ) : (
-            <>
-              Agents cost <b>{money(week.billed)}</b>.
-            </>
-          )}
+          <Sentence {...week} />
         </p>
         <dl className="facts">
           <Amount name="Sessions" value={count(week.sessions)} note={plural(week.calls, 'call')} />
@@ -45,15 +36,51 @@ export function OverviewStrip({ overview, ...filtered }: { overview: Overview } 
             note="of what it would have cost"
             info="The same calls with nothing edited and the same caching by the provider, less what they cost."
           />
+          {week.could >= CENT && (
+            <Amount
+              name="Could be saved"
+              value={money(week.could)}
+              note="in recordings"
+              info="Sessions that were imported, replayed with thrifty. Their agents are not connected to Palimpsest yet."
+            />
+          )}
         </dl>
-        {counted < sessions && (
+        {(counted < sessions || untried > 0) && (
           <p className="dim strip-counting" role="status">
-            {count(counted)} of {plural(sessions, 'session')} read so far …
+            {counted < sessions
+              ? `${count(counted)} of ${plural(sessions, 'session')} read so far …`
+              : `${plural(untried, 'recording')} still to replay …`}
           </p>
         )}
       </div>
       <DayBars overview={overview} {...filtered} />
     </section>
+  )
+}
+
+function Sentence({ calls, billed, saved, could }: Overview['week']) {
+  if (calls === 0) return 'Nothing was spent.'
+  if (Math.abs(saved) >= CENT) {
+    return (
+      <>
+        Agents cost <b>{money(billed)}</b>. Without edits it would have been {money(billed + saved)}:{' '}
+        <b className={saved > 0 ? 'saved' : 'lost'}>
+          {money(Math.abs(saved))} {saved > 0 ? 'saved' : 'more'}
+        </b>
+        .
+      </>
+    )
+  }
+  return (
+    <>
+      Agents cost <b>{money(billed)}</b>.
+      {could >= CENT && (
+        <>
+          {' '}
+          With thrifty it would have been {money(billed - could)}: <b className="saved">{money(could)} less</b>.
+        </>
+      )}
+    </>
   )
 }
 
@@ -82,7 +109,7 @@ function DayBars({ overview: { days }, day: chosen, onDay }: { overview: Overvie
   const top = highest > 0 ? highest : 1
   const y = (value: number) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / top)
   const step = (width - LEFT) / days.length
-  const ticks = highest > 0 ? ticksTo(highest) : [0]
+  const ticks = namedTicks(highest, 3, money)
   return (
     <figure className="strip-days">
       <figcaption>
@@ -93,6 +120,11 @@ function DayBars({ overview: { days }, day: chosen, onDay }: { overview: Overvie
         <span className="key">
           <i className="key-saved" /> saved
         </span>
+        {days.some(({ could }) => could >= CENT) && (
+          <span className="key">
+            <i className="key-could" /> billed, could be saved
+          </span>
+        )}
       </figcaption>
       <div ref={ref} className="strip-bars">
         {width > 0 && (
@@ -109,20 +141,24 @@ function DayBars({ overview: { days }, day: chosen, onDay }: { overview: Overvie
                   <line x1="0" y1="0" x2="0" y2="5" className="hatch-line" />
                 </pattern>
               </defs>
-              {ticks.map(tick => (
-                <g key={tick}>
-                  <line className="grid" x1={LEFT} x2={width} y1={y(tick) + 0.5} y2={y(tick) + 0.5} />
-                  <text x={LEFT - 6} y={y(tick) + 4} textAnchor="end">
-                    {axisMoney(tick, ticks.at(-1) ?? 0)}
+              {ticks.map(({ value, name }) => (
+                <g key={value}>
+                  <line className="grid" x1={LEFT} x2={width} y1={y(value) + 0.5} y2={y(value) + 0.5} />
+                  <text x={LEFT - 6} y={y(value) + 4} textAnchor="end">
+                    {name}
                   </text>
                 </g>
               ))}
-              {days.map(({ day, billed, saved }, i) => {
+              {days.map(({ day, billed, saved, could: possible }, i) => {
+                const could = Math.max(0, Math.min(possible, billed))
                 const x = LEFT + i * step + step * 0.14
                 const bar = { x, width: Math.max(1, step * 0.72) }
                 return (
                   <g key={day} className={chosen === day ? 'day day-chosen' : 'day'}>
-                    <rect {...bar} y={y(billed)} height={y(0) - y(billed)} className="day-billed" />
+                    <rect {...bar} y={y(billed - could)} height={y(0) - y(billed - could)} className="day-billed" />
+                    {could > 0 && (
+                      <rect {...bar} y={y(billed)} height={y(billed - could) - y(billed)} className="day-could" />
+                    )}
                     {saved > 0 && (
                       <rect
                         {...bar}
@@ -140,7 +176,7 @@ function DayBars({ overview: { days }, day: chosen, onDay }: { overview: Overvie
                 )
               })}
             </svg>
-            {days.map(({ day, billed, saved, calls }, i) => (
+            {days.map(({ day, billed, saved, could, calls }, i) => (
               <button
                 key={day}
                 type="button"
@@ -148,8 +184,8 @@ function DayBars({ overview: { days }, day: chosen, onDay }: { overview: Overvie
                 style={{ left: LEFT + i * step, width: step, height: HEIGHT - BOTTOM }}
                 aria-pressed={chosen === day}
                 disabled={calls === 0 && chosen !== day}
-                title={`${dayName(day)}: ${money(billed)} billed${saved >= 0.005 ? `, ${money(saved)} saved` : ''}, ${plural(calls, 'call')}`}
-                aria-label={`${dayName(day)}: ${money(billed)} billed, ${money(saved)} saved, ${plural(calls, 'call')}`}
+                title={`${dayName(day)}: ${money(billed)} billed${saved >= CENT ? `, ${money(saved)} saved` : ''}${could >= CENT ? `, ${money(could)} could be saved` : ''}, ${plural(calls, 'call')}`}
+                aria-label={`${dayName(day)}: ${money(billed)} billed, ${money(saved)} saved, ${money(could)} could be saved, ${plural(calls, 'call')}`}
                 onClick={() => onDay(chosen === day ? undefined : day)}
               />
             ))}
@@ -160,8 +196,9 @@ function DayBars({ overview: { days }, day: chosen, onDay }: { overview: Overvie
   )
 }
 
-function axisMoney(value: number, highest: number): string {
-  return `$${value.toFixed(highest >= 3 ? 0 : 2)}`
+function isToday(day: string): boolean {
+  const [year = 0, month = 1, date = 1] = day.split('-').map(Number)
+  return Math.abs(new Date(year, month - 1, date, 12).getTime() - Date.now()) < 36 * 60 * 60 * 1000
 }
 
 function dayName(day: string): string {

@@ -130,10 +130,10 @@ const FamilyRows = memo(function FamilyRows({ family, now, onRename }: RowsProps
   )
 })
 
-type Sums = { calls: number; billed: number; without: number; saved: number; updatedAt: number }
+type Sums = Omit<Family['total'], 'known'>
 
 function sumsOf({ calls, money: sum }: Summary, updatedAt: number): Sums {
-  return { calls, billed: sum.with, without: sum.without, saved: sum.saved, updatedAt }
+  return { calls, billed: sum.with, without: sum.without, saved: sum.saved, could: sum.could ?? 0, updatedAt }
 }
 
 type RowProps = {
@@ -204,8 +204,6 @@ function Row({ row, sums, now, onRename, nested, children }: RowProps) {
 }
 
 function Numbers({ sums, summary: { series } }: { sums: Sums; summary: Summary }) {
-  const share = sums.without > 0 ? sums.saved / sums.without : 0
-  const isSaving = Math.abs(sums.saved) >= 0.005
   return (
     <>
       <td className="number">
@@ -222,20 +220,33 @@ function Numbers({ sums, summary: { series } }: { sums: Sums; summary: Summary }
         )}
       </td>
       <td className="number session-cost">{money(sums.billed)}</td>
-      <td
-        className={`number session-saved ${isSaving ? (share > 0 ? 'saved' : 'lost') : 'dim'}`}
-        title={isSaving ? `${money(sums.without)} without edits` : undefined}
-      >
-        {isSaving ? (
-          <>
-            {share > 0 ? money(sums.saved) : `${money(-sums.saved)} more`}{' '}
-            {share > 0 && <small>{percent(share)}</small>}
-          </>
-        ) : (
-          '–'
-        )}
-      </td>
+      <SavedCell {...sums} />
     </>
+  )
+}
+
+const CENT = 0.005
+
+/** What edits saved; of a recording, what they could have saved. */
+function SavedCell({ billed, without, saved, could }: Sums) {
+  if (saved <= -CENT) return <td className="number session-saved lost">{money(-saved)} more</td>
+  if (saved >= CENT) {
+    return (
+      <td className="number session-saved saved" title={`${money(without)} without edits`}>
+        {money(saved)} <small>{percent(saved / without)}</small>
+      </td>
+    )
+  }
+  if (could < CENT) return <td className="number session-saved dim">–</td>
+  return (
+    <td className="number session-saved dim">
+      <span
+        className="session-could"
+        title={`Recorded without Palimpsest. With thrifty it would have cost ${money(billed - could)}: ${percent(could / billed)} less.`}
+      >
+        could {money(could)}
+      </span>
+    </td>
   )
 }
 

@@ -4,7 +4,7 @@
  */
 import { useCallback, useDeferredValue, useEffect, useRef, useState } from 'react'
 import { getJson, sendJson } from '../../api.ts'
-import type { Families, SessionRow } from '../../api-types.ts'
+import type { Families, Overview, SessionRow } from '../../api-types.ts'
 import { useLive } from '../../live.ts'
 import { useResource } from '../../resource.ts'
 import { hrefOf, navigate, replaceQuery, useRoute } from '../../route.ts'
@@ -58,8 +58,7 @@ export function SessionsPage() {
     if (event.type === 'session.changed' || event.type === 'reset') reloadSoon()
   })
   useKeys({ '/': () => search.current?.focus() })
-  const isReading = overview.value !== undefined && overview.value.counted < overview.value.sessions
-  useWhile(isReading || list.value?.families.some(({ isOld }) => isOld) === true, reloadSoon)
+  useWhile(isReading(overview.value) || list.value?.families.some(({ isOld }) => isOld) === true, reloadSoon)
   const onRename = useCallback((row: SessionRow) => setRenaming(row), [])
   const shown = list.value
   const isFirst = !isNarrowed(wanted) && shown?.families.every(({ id }) => id === SAMPLE) === true
@@ -126,6 +125,11 @@ function NoneFits({ onClear }: { onClear: () => void }) {
       </Button>
     </div>
   )
+}
+
+/** Whether the server is still reading sessions, or replaying recordings. */
+function isReading(overview: Overview | undefined): boolean {
+  return overview !== undefined && (overview.counted < overview.sessions || overview.untried > 0)
 }
 
 /** Calls now and then while something is on its way. */

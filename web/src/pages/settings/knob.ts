@@ -46,17 +46,17 @@ export function factorOf(keep: Keep, levels: Levels): number {
 export function previewAt(knobs: readonly KnobOf[], keep: Keep, levels: Levels): Preview | undefined {
   if (knobs.length === 0) return undefined
   const factor = Math.log(factorOf(keep, levels))
-  const sums = { billed: 0, saved: 0, kept: 0, quotes: 0 }
+  const sums = { without: 0, saved: 0, kept: 0, quotes: 0 }
   for (const { points } of knobs) {
     const [before, after, share] = around(points, factor, levels)
     const between = (of: (point: KnobPoint) => number) => of(before) + (of(after) - of(before)) * share
-    sums.billed += before.billedUsd
+    sums.without += before.withoutUsd
     sums.saved += between(point => point.savedUsd)
     sums.kept += between(point => point.kept)
     sums.quotes += before.quotes
   }
-  const { billed, saved, kept, quotes } = sums
-  return { dollars: billed - saved, saved, evidence: quotes === 0 ? 1 : kept / quotes }
+  const { without, saved, kept, quotes } = sums
+  return { dollars: without - saved, saved, evidence: quotes === 0 ? 1 : kept / quotes }
 }
 
 /** The points on either side, and how far it is from the first to the second. */
