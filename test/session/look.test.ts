@@ -8,12 +8,9 @@ test('what only looks writes nothing to the ledger', async () => {
   await using pal = await openPalimpsest({ home: ':memory:', config: false })
   const session = await openSample(pal)
   const part = (await session.parts())[0]!.hash
-  const found = { seq: 0, part: 0, from: 0, to: 10, score: 1, at: 0, session: session.id }
   const given: Record<string, unknown[]> = {
     view: [{ plan: false }],
     recall: ['report'],
-    pieceOf: [found],
-    describe: [[], 'report'],
     around: [part],
     original: [part],
     suggest: [],
