@@ -63,7 +63,7 @@ Actions and their targets
 - undo, redo: [[edit], …]; undo without targets takes back your last call
 - restore: [[id]] gives an original back, whole, in this tool's result
 - dropped: no targets; what your client's own compaction took out of this conversation. put_back: [[id], …] shows it again
-Ids stand at the end of large results ([id 1a2b3c4d]); list has all. One call may mix discard, distill and replace targets. It does everything or nothing.
+Ids are at the end of large results ([id 1a2b3c4d]); list has all. One call may mix discard, distill and replace targets. It does everything or nothing.
 
 When to use replace
 - one part of a text is noise and the rest is needed: logs, traces, install output, generated or repeated code, large JSON
@@ -83,7 +83,7 @@ Good practice
 1. Choose a start and an end that occur once: a whole line rather than a word.
 2. Say in the replacement what was there: "[47 files reviewed, none uses the old API]" rather than "…".
 3. Do it in one call with many targets: each call makes the model read everything behind the first change again.
-4. Prefer the newest large results: what stands far back costs more to change.`,
+4. Prefer the newest large results: older text costs more to change.`,
   input: z.object({
     action: z.enum(ACTIONS).describe('What to do.'),
     reason: z.string().optional().describe('Why, in a few words; kept with the edits for the user to read.'),
@@ -213,8 +213,7 @@ function describePutBack(edits: readonly Edit[]): string {
 
 async function describeSuggestions(session: Session): Promise<string> {
   const found = await session.suggest()
-  if (found.length === 0)
-    return 'Nothing stands out that could go at little loss. list shows the largest parts in view.'
+  if (found.length === 0) return 'There is nothing that could go at little loss. list shows the largest parts in view.'
   const lines = found.map(({ operation, reason, entry, tokens: saves }) => {
     return `- ${reason} (entry ${entry}), ${tokens(saves)}: ${JSON.stringify(operation)}`
   })

@@ -93,7 +93,7 @@ export const prependToFile = defineTool({
 export const updateSection = defineTool({
   name: 'update_section',
   description: [
-    'Replace what stands under one header of a Markdown file: everything until the next header of the same or a',
+    'Replace the content under one header of a Markdown file: everything until the next header of the same or a',
     'higher level, its sub-sections included. The header itself and all other sections stay as they are.',
     'The first choice for keeping a status or a summary section current. new_content comes without the header. A',
     'header that occurs twice is named with the headers above it: "## A > ### B".',
@@ -101,7 +101,7 @@ export const updateSection = defineTool({
   input: z.object({
     path,
     section_header: z.string().describe('The header, e.g. "## Current State", or its path "## A > ### B".'),
-    new_content: z.string().describe('What is to stand under the header, without the header.'),
+    new_content: z.string().describe('The new content under the header, without the header.'),
   }),
   annotations: { destructive: true },
   run: async ({ path, section_header, new_content }, context) => {

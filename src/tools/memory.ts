@@ -149,7 +149,7 @@ const proposeMemoryAppend = defineTool<typeof appendInput, MemoryToolContext>({
 const sectionInput = z.object({
   block_label: blockLabel,
   header: z.string().describe('The Markdown header of the section, e.g. "## Goals"; "## A > ### B" for one inside.'),
-  content: z.string().describe('What is to stand below the header, in place of what stands there now.'),
+  content: z.string().describe('The new content below the header; replaces the old content.'),
   reasoning,
   confidence,
 })

@@ -80,7 +80,7 @@ export const searchFiles = defineTool({
   name: 'search_files',
   description: [
     'Find text in files: every line that contains the query, as path:line: text. The query is literal, not a pattern,',
-    'and stands on one line. Narrow it down with path and glob. Binary files, .git and node_modules are left out.',
+    'and is on one line. Narrow it down with path and glob. Binary files, .git and node_modules are left out.',
   ].join(' '),
   input: z.object({
     query: z.string().min(1).describe('The text to find.'),

@@ -69,7 +69,7 @@ Three steps
 Narrow a query by type, tool, path, since and until. sessions: "project" searches all sessions in your working folder, "all" every session of your user; name the session of such a hit in steps 2 and 3.`,
   input: z.object({
     query: z.string().min(1).optional().describe('What to look for, e.g. "why did the timezone test fail".'),
-    around: z.string().optional().describe('The id of a hit: what stood around it.'),
+    around: z.string().optional().describe('The id of a hit: shows the parts around it.'),
     text: z.string().optional().describe('The id of a hit: its text.'),
     from: z.number().int().min(0).optional().describe('With text: the first character.'),
     session: z.string().optional().describe('With around and text: the session of the hit; yours unless given.'),
@@ -114,8 +114,7 @@ async function describeHits(context: SessionToolContext, query: string, narrowed
   }
   const away = hits.filter(hit => !hit.inView)
   const lines = [...away, ...hits.filter(({ inView }) => inView)].map(hit => describeHit(context, hit))
-  const how =
-    away.length > 0 ? ['Next: recall(around="<id>") for what stood near it, recall(text="<id>") for all of it.'] : []
+  const how = away.length > 0 ? ['Next: recall(around="<id>") for its context, recall(text="<id>") for all of it.'] : []
   const count = `${amount(hits.length, 'hit')}, ${withCommas(away.length)} of them not in view:`
   return [count, ...lines, ...how, ...notes].join('\n')
 }

@@ -21,7 +21,7 @@ describe('secrets on the page of a session', { skip }, () => {
   test('are told of before a session is shared, and covered in the file, which opens offline', async () => {
     const page = await web.page('#/sessions/talk')
     await page.getByRole('button', { name: 'Share', exact: true }).click()
-    await page.getByText('1 place with what looks like a key or token will be covered.').waitFor()
+    await page.getByText('1 place with a possible key or token will be covered.').waitFor()
     const saved = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Download' }).click()
     const download = await saved

@@ -4,9 +4,9 @@ import { useState } from 'react'
 import type { Costs } from '../../api-types.ts'
 import { Bar } from '../../ui/bar.tsx'
 import { Button } from '../../ui/button.tsx'
+import { DataTable, type Head } from '../../ui/data-table.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { count, money, percent, plural, tokens } from '../../ui/format.ts'
-import { Info } from '../../ui/info.tsx'
 import { InlineText } from '../../ui/text.tsx'
 import { inOrder, LIMIT, nameOf } from './costs.ts'
 
@@ -15,50 +15,41 @@ type TableProps = { rows: readonly Costs[]; best: Costs | undefined; own: string
 const HEADS: readonly [label: string, info?: string][] = [
   ['Cost of the session', 'The billed amount, less the savings of the planner; answers included.'],
   ['Saved'],
-  ['Later quotes still visible', 'Of what the agent quoted later from a tool result, the share that was still shown.'],
-  ['Cost incl. fetching again', 'With what reading lost passages again would cost.'],
+  [
+    'Later quotes still visible',
+    'The share of the passages that the agent quoted later from tool results and that were still shown.',
+  ],
+  ['Cost incl. fetching again', 'With the cost of reading lost passages again.'],
   ['Largest call'],
-  ['Cache lost by it', 'How often its edits made the provider write a cached prompt anew.'],
+  ['Cache lost by it', 'How often its edits made the provider write a cached prompt again.'],
   ['Edits'],
 ]
+
+const COLUMNS: Head[] = ['Planner', ...HEADS.map(([label, info], i): Head => ({ label, info, number: i > 0 }))]
 
 export function CompareTable({ rows, best, own }: TableProps) {
   const [open, setOpen] = useState<Costs>()
   const { good, below } = inOrder(rows)
   const common = { best, own, onOpen: setOpen }
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a table that is scrolled sideways must be reached by the keyboard
-    <section className="data-scroll card" aria-label="Sums of each planner" tabIndex={0}>
-      <table className="data-table compare-table">
-        <thead>
-          <tr>
-            <th scope="col">Planner</th>
-            {HEADS.map(([label, info], i) => (
-              <th key={label} scope="col" className={i === 0 ? undefined : 'number'}>
-                {label}
-                {info && <Info text={info} />}
-              </th>
-            ))}
+    <>
+      <DataTable label="Sums of each planner" heads={COLUMNS} className="compare-table">
+        {good.map(row => (
+          <Row key={nameOf(row)} row={row} {...common} />
+        ))}
+        {below.length > 0 && (
+          <tr className="compare-below">
+            <th scope="colgroup" colSpan={HEADS.length + 1}>
+              Less than {percent(LIMIT)} still visible
+            </th>
           </tr>
-        </thead>
-        <tbody>
-          {good.map(row => (
-            <Row key={nameOf(row)} row={row} {...common} />
-          ))}
-          {below.length > 0 && (
-            <tr className="compare-below">
-              <th scope="colgroup" colSpan={HEADS.length + 1}>
-                Less than {percent(LIMIT)} still visible
-              </th>
-            </tr>
-          )}
-          {below.map(row => (
-            <Row key={nameOf(row)} row={row} {...common} isBelow />
-          ))}
-        </tbody>
-      </table>
+        )}
+        {below.map(row => (
+          <Row key={nameOf(row)} row={row} {...common} isBelow />
+        ))}
+      </DataTable>
       {open && <Decisions row={open} onClose={() => setOpen(undefined)} />}
-    </section>
+    </>
   )
 }
 
@@ -78,7 +69,7 @@ function Row({ row, best, own, onOpen, isBelow = false }: RowProps) {
           <b>{money(row.dollars)}</b>
           <Bar
             share={row.costShare}
-            label={`${percent(row.costShare)} of what input costs when everything is sent`}
+            label={`${percent(row.costShare)} of the input cost when everything is sent`}
             tone={row.costShare > 1 ? 'warn' : 'plain'}
           />
         </span>

@@ -1,4 +1,4 @@
-/** Dollars against what stays visible: a point for each planner, and thrifty's knob as a curve. */
+/** Dollars against visible quotes: a point for each planner, and thrifty's knob as a curve. */
 import { money, percent } from '../../ui/format.ts'
 import { namedTicks } from '../../ui/plot-points.ts'
 import { useWidth } from '../../ui/size.ts'
@@ -28,7 +28,7 @@ export function Scatter({ rows, best, toneOf }: ScatterProps) {
   return (
     <figure className="scatter card">
       <figcaption>
-        <h2>Dollars against what stays visible</h2>
+        <h2>Dollars against visible quotes</h2>
       </figcaption>
       <div ref={ref}>
         {width > 0 && (

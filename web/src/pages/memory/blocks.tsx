@@ -40,7 +40,7 @@ export function Blocks({ user, changes }: { user: string; changes: number }) {
     <>
       {list.value && all.length === 0 && named === null && (
         <EmptyState title="There are no blocks yet.">
-          <p>A block is a page of what agents should know of you: goals, preferences, how you like to work.</p>
+          <p>A block is a page of facts that agents should know about you: goals, preferences, how you like to work.</p>
           <Button kind="primary" onClick={() => setMaking(true)}>
             Write the first
           </Button>

@@ -187,8 +187,8 @@ function Nothing({ state }: { state: ProposalState }) {
   return (
     <EmptyState title="Nothing waits for you.">
       <p>
-        When an agent wants to change what it knows of you, its proposal comes here first. Nothing changes before you
-        say so.
+        When an agent wants to change its memory of you, its proposal comes here first. Nothing changes before you say
+        so.
       </p>
       <p>
         Give an agent the memory tools with <code>palimpsest mcp</code>, or talk to ours in{' '}

@@ -157,7 +157,7 @@ function Decide({ review, ...props }: ReviewProps & { review: Review }) {
     return (
       <>
         {merge.type === 'deleted' && (
-          <p className="notice notice-warn">The block has been deleted since. Approving makes it anew.</p>
+          <p className="notice notice-warn">The block has been deleted since. Approving makes it again.</p>
         )}
         <EditAndApprove
           start={start}

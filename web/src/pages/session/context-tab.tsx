@@ -42,7 +42,7 @@ export function ContextTab({ session, length, moment, chosen, onChosen, onOpen }
       <section aria-label="Parts by cost">
         <h3>
           By cost{' '}
-          <Info text="Tick what may go: the price is said before anything is done. Quoted later: how often such parts, this old, were quoted later in recorded sessions." />
+          <Info text="Tick the parts that may go: the price is shown before anything is done. Quoted later: how often parts of this kind and age were quoted later in recorded sessions." />
         </h3>
         <ul className="editor-parts">
           {parts.slice(0, limit).map(part => (

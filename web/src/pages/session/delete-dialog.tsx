@@ -29,8 +29,8 @@ export function DeleteDialog({ session, onClose }: { session: string; onClose():
         its words in the search go. This cannot be undone.
       </p>
       <p className="dim">
-        Forks keep what they share. A record stays of its name, the time and who deleted it, so that the rest can still
-        be verified.
+        Forks keep the events that they share. A record stays of its name, the time and who deleted it, so that the rest
+        can still be verified.
       </p>
     </Dialog>
   )

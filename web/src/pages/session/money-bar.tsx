@@ -5,14 +5,14 @@ import { money, percent } from '../../ui/format.ts'
 type Part = Verdict['parts'][number]['part']
 
 const NAMES: Record<Part, string> = {
-  read: 're-reading what is cached',
+  read: 'reading the cache',
   new: 'new text',
-  pause: 'written anew after a pause',
-  edit: 'written anew after our edits',
-  client: 'written anew: the client changed it',
-  model: 'written anew for another model',
-  server: 'written anew after the server’s edits',
-  provider: 'written anew: the provider lost it',
+  pause: 'written again after a pause',
+  edit: 'written again after our edits',
+  client: 'written again: the client changed it',
+  model: 'written again for another model',
+  server: 'written again after the server’s edits',
+  provider: 'written again: the provider lost it',
   output: 'answers',
 }
 

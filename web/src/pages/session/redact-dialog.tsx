@@ -43,7 +43,7 @@ export function RedactDialog({ session, onClose, onChanged }: RedactDialogProps)
   return (
     <Dialog wide title="Secrets in this session" onClose={onClose}>
       <p className="dim">
-        A mask of the same length takes the place of what is covered: in messages, edits, kept files and the search. It
+        Covered text is replaced by a mask of the same length: in messages, edits, kept files and the search. This
         cannot be undone. Replace a leaked key at its provider as well.
       </p>
       {found.error !== undefined && <Failure error={found.error} retry={found.reload} />}

@@ -36,7 +36,7 @@ export function ShareDialog({ session, onClose }: { session: string; onClose(): 
         <p>
           {secrets === 0
             ? 'Nothing in it looks like a key or token.'
-            : `${plural(secrets, 'place')} with what looks like a key or token will be covered.`}
+            : `${plural(secrets, 'place')} with a possible key or token will be covered.`}
         </p>
       )}
       <label className="actions">

@@ -65,7 +65,7 @@ function ReplaceForm() {
           show this instead
           <textarea rows={3} value={given.replacement} onChange={event => set({ replacement: event.target.value })} />
         </label>
-        <p className="dim">Both are literal, and must occur once in what the model is shown.</p>
+        <p className="dim">Both are literal, and must occur once in the view.</p>
         <Button type="submit" small disabled={given.start === '' || given.end === ''}>
           Replace
         </Button>

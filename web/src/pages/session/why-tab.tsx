@@ -59,7 +59,7 @@ export function WhyTab({ session, length, onAt }: { session: string; length: num
               <li key={cause}>
                 <span>{CAUSES[cause]}</span>
                 <span className="dim">
-                  {plural(times, 'call')}, {tokens(lost)} tokens written anew
+                  {plural(times, 'call')}, {tokens(lost)} tokens written again
                 </span>
                 <b>{money(extraUsd)}</b>
               </li>

@@ -33,8 +33,8 @@ export function OverviewStrip({ overview, ...filtered }: { overview: Overview } 
           <Amount
             name="Saved"
             value={without > 0 ? percent(week.saved / without) : '–'}
-            note="of what it would have cost"
-            info="The same calls with nothing edited and the same caching by the provider, less what they cost."
+            note="of the cost without edits"
+            info="The cost of the same calls without edits and with the same caching, less their actual cost."
           />
           {week.could >= CENT && (
             <Amount

@@ -1,6 +1,8 @@
 /** Planner and knob of each agent and each project. */
+
 import type { Named, Setting, Settings } from '../../api-types.ts'
 import { Button } from '../../ui/button.tsx'
+import { DataTable, type Head } from '../../ui/data-table.tsx'
 import { money, percent, plural } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
 import { LIMIT } from '../compare/costs.ts'
@@ -21,6 +23,16 @@ type ChoicesProps = {
 type Group = 'byAgent' | 'byProject'
 type RowProps = Omit<ChoicesProps, 'agents' | 'projects'> & { group: Group; name: string; sessions: number }
 
+const HEADS: Head[] = [
+  'For',
+  'Planner',
+  'Kept',
+  { label: 'Would cost', number: true },
+  { label: 'Still visible', number: true },
+  'Comes from',
+  { label: 'Reset', hidden: true },
+]
+
 export function Choices({ agents, projects, ...common }: ChoicesProps) {
   const rows = [
     ...rowsOf('byAgent', agents, common.settings.settings),
@@ -30,37 +42,15 @@ export function Choices({ agents, projects, ...common }: ChoicesProps) {
     <section id="choices" aria-labelledby="choices-title">
       <header className="settings-head">
         <h2 id="choices-title">By agent and project</h2>
-        <p>A flag counts first, then the project, then the agent, then what is set above.</p>
+        <p>A flag counts first, then the project, then the agent, then the settings above.</p>
       </header>
       {rows.length === 0 && <p className="dim">There is no session of an agent yet.</p>}
       {rows.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a table that is scrolled sideways must be reached by the keyboard
-        <section className="card data-scroll" aria-label="Settings by agent and project" tabIndex={0}>
-          <table className="data-table">
-            <thead>
-              <tr>
-                <th scope="col">For</th>
-                <th scope="col">Planner</th>
-                <th scope="col">Kept</th>
-                <th scope="col" className="number">
-                  Would cost
-                </th>
-                <th scope="col" className="number">
-                  Still visible
-                </th>
-                <th scope="col">Comes from</th>
-                <th scope="col">
-                  <span className="visually-hidden">Reset</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map(row => (
-                <Row key={`${row.group} ${row.name}`} {...common} {...row} />
-              ))}
-            </tbody>
-          </table>
-        </section>
+        <DataTable label="Settings by agent and project" heads={HEADS}>
+          {rows.map(row => (
+            <Row key={`${row.group} ${row.name}`} {...common} {...row} />
+          ))}
+        </DataTable>
       )}
     </section>
   )

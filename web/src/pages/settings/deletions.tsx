@@ -29,7 +29,7 @@ export function Deletions() {
     <section id="deleting" aria-labelledby="deleting-title">
       <header className="settings-head">
         <h2 id="deleting-title">Deleting</h2>
-        <p>For good, from the files and the search too. You see what would go before it goes.</p>
+        <p>For good, from the files and the search too. You see the list before anything is deleted.</p>
       </header>
       <ul className="card setting-list">
         <li>
@@ -81,7 +81,7 @@ function Chosen({ label, type, onChoose }: ChosenProps) {
         <input type={type} value={value} maxLength={100} onChange={event => setValue(event.target.value)} />
       </label>
       <Button type="submit" disabled={value.trim() === ''}>
-        Show what would go
+        Show what would be deleted
       </Button>
     </form>
   )

@@ -28,7 +28,7 @@ export function KnobCard({ settings, change, knobs, left, policies }: CardProps)
     <section id="planner" aria-labelledby="planner-title">
       <header className="settings-head">
         <h2 id="planner-title">Planner</h2>
-        <p>What looks after sessions, and how much it keeps of what may be quoted again.</p>
+        <p>The planner edits sessions. The knob sets how much it keeps of the text that may be quoted again.</p>
       </header>
       <div className="card knob-card">
         <div>
@@ -171,7 +171,7 @@ function Outcome({ knobs, left, keep, inForce, levels }: OutcomeProps) {
       </dl>
       <p className="dim" role="status">
         {keep === inForce
-          ? 'This is the setting in force. Move the knob to see what another one does.'
+          ? 'This is the setting in force. Move the knob to see the effect of another one.'
           : `${money(Math.abs(costs))} ${costs > 0 ? 'more' : 'less'} than with ${inForce}, which keeps ${percent(here.evidence)}.`}
         {left > 0 && ` ${plural(left, 'session')} still to replay.`}
       </p>

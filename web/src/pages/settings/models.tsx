@@ -1,5 +1,7 @@
 /** What is known of the models that sessions were for. */
+
 import type { ModelRow } from '../../api-types.ts'
+import { DataTable, type Head } from '../../ui/data-table.tsx'
 import { count, plural, tokens } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
 
@@ -10,71 +12,59 @@ const FROM: Record<ModelRow['from'], string> = {
   family: 'not in the table: the strictest of its family',
 }
 
+const HEADS: Head[] = [
+  'Model',
+  { label: 'Window', number: true },
+  { label: '$ per 1M in, out', number: true },
+  { label: 'Cache read, write', number: true },
+  'Cache kept for',
+  'Learned from',
+]
+
 export function Models({ models, asOf }: { models: readonly ModelRow[]; asOf: string }) {
   return (
     <section id="models" aria-labelledby="models-title">
       <header className="settings-head">
         <h2 id="models-title">Models, as learned</h2>
         <p>
-          Those that your sessions were for. Built-in prices are of {asOf}; <code>palimpsest models update</code> brings
-          newer ones.
+          The models that your sessions used. Built-in prices are of {asOf}; <code>palimpsest models update</code>{' '}
+          brings newer ones.
         </p>
       </header>
       {models.length === 0 && <p className="dim">There is no session yet.</p>}
       {models.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a table that is scrolled sideways must be reached by the keyboard
-        <section className="card data-scroll" aria-label="Models" tabIndex={0}>
-          <table className="data-table">
-            <thead>
-              <tr>
-                <th scope="col">Model</th>
-                <th scope="col" className="number">
-                  Window
-                </th>
-                <th scope="col" className="number">
-                  $ per 1M in, out
-                </th>
-                <th scope="col" className="number">
-                  Cache read, write
-                </th>
-                <th scope="col">Cache kept for</th>
-                <th scope="col">Learned from</th>
-              </tr>
-            </thead>
-            <tbody>
-              {models.map(row => (
-                <tr key={row.model}>
-                  <th scope="row">
-                    <code>
-                      <InlineText text={row.model} />
-                    </code>
-                  </th>
-                  <td className="number" data-label="Window">
-                    {tokens(row.window)}
-                  </td>
-                  <td className="number" data-label="$ per 1M in, out">
-                    {row.input}, {row.output}
-                  </td>
-                  <td className="number" data-label="Cache read, write">
-                    × {row.read}, × {row.write}
-                  </td>
-                  <td data-label="Cache kept for">
-                    {minutes(row.ttl)}
-                    {row.kept !== null && <span className="dim"> seen for {minutes(row.kept)}</span>}
-                  </td>
-                  <td data-label="Learned from">
-                    <span>
-                      <b>{row.calls > 0 ? plural(row.calls, 'call') : plural(row.sessions, 'session')}</b>
-                      <span className="dim">
-                        {row.largest > 0 && `, largest accepted ${tokens(row.largest)}`}; {FROM[row.from]}
-                      </span>
-                    </span>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </section>
+        <DataTable label="Models" heads={HEADS}>
+          {models.map(row => (
+            <tr key={row.model}>
+              <th scope="row">
+                <code>
+                  <InlineText text={row.model} />
+                </code>
+              </th>
+              <td className="number" data-label="Window">
+                {tokens(row.window)}
+              </td>
+              <td className="number" data-label="$ per 1M in, out">
+                {row.input}, {row.output}
+              </td>
+              <td className="number" data-label="Cache read, write">
+                × {row.read}, × {row.write}
+              </td>
+              <td data-label="Cache kept for">
+                {minutes(row.ttl)}
+                {row.kept !== null && <span className="dim"> seen for {minutes(row.kept)}</span>}
+              </td>
+              <td data-label="Learned from">
+                <span>
+                  <b>{row.calls > 0 ? plural(row.calls, 'call') : plural(row.sessions, 'session')}</b>
+                  <span className="dim">
+                    {row.largest > 0 && `, largest accepted ${tokens(row.largest)}`}; {FROM[row.from]}
+                  </span>
+                </span>
+              </td>
+            </tr>
+          ))}
+        </DataTable>
       )}
     </section>
   )
