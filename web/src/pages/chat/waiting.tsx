@@ -1,4 +1,4 @@
-/** Tells whoever chats that changes to their memory wait for a decision, until it is made. */
+/** Tells the user of the chat that changes to their memory wait for a decision, until it is made. */
 import { useLive } from '../../live.ts'
 import { useResource } from '../../resource.ts'
 import { hrefOf } from '../../route.ts'

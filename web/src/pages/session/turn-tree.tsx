@@ -24,7 +24,7 @@ export function TurnTree({ session, turns: all, seen, onOpen }: TurnTreeProps) {
   const turns = all.filter(({ turn, calls }) => turn > 0 || calls > 0)
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set())
   const [limit, setLimit] = useState(FIRST)
-  const dearest = Math.max(...turns.map(({ dollars }) => dollars), 1e-9)
+  const mostExpensive = Math.max(...turns.map(({ dollars }) => dollars), 1e-9)
   const current = turns.findLast(({ entry }) => seen !== undefined && entry <= seen)
   const from = Math.max(0, Math.min((current?.turn ?? 1) - FIRST / 2, turns.length - limit))
   const toggle = (entry: number) => {
@@ -64,7 +64,7 @@ export function TurnTree({ session, turns: all, seen, onOpen }: TurnTreeProps) {
             <div className="turn-bar" aria-hidden="true">
               <i
                 className={turn.cacheLost > 0 ? 'turn-lost' : undefined}
-                style={{ width: `${(turn.dollars / dearest) * 100}%` }}
+                style={{ width: `${(turn.dollars / mostExpensive) * 100}%` }}
               />
             </div>
             {open.has(turn.entry) && <Steps session={session} turn={turn} onOpen={onOpen} />}

@@ -33,7 +33,7 @@ export function useKnobs(sessions: readonly SessionRow[] | undefined): { knobs: 
 }
 
 /** The sessions that the preview is about: the most expensive of those whose cost is known. */
-export function dearest(rows: readonly SessionRow[]): SessionRow[] {
+export function mostExpensive(rows: readonly SessionRow[]): SessionRow[] {
   const known = rows.filter(({ summary }) => summary && summary.calls > 0)
   return known.sort((a, b) => b.summary!.money.with - a.summary!.money.with).slice(0, MOST_SESSIONS)
 }

@@ -9,7 +9,7 @@ import { Failure } from '../../ui/failure.tsx'
 import { AllSettings } from './all-settings.tsx'
 import { Choices } from './choices.tsx'
 import { Deletions } from './deletions.tsx'
-import { dearest, useKnobs } from './knob.ts'
+import { mostExpensive, useKnobs } from './knob.ts'
 import { KnobCard } from './knob-card.tsx'
 import { Models } from './models.tsx'
 import { useSettings } from './settings-api.ts'
@@ -34,7 +34,7 @@ export function SettingsPage() {
   const overview = useResource('overview', signal => getJson('/overview', { signal }))
   const policies = useResource('policies', signal => getJson('/policies', { signal }).then(found => found.policies))
   const sessions = useResource(settings.value ? 'sessions' : undefined, signal =>
-    getJson('/sessions', { query: { limit: MOST_LISTED }, signal }).then(found => dearest(found.sessions)),
+    getJson('/sessions', { query: { limit: MOST_LISTED }, signal }).then(found => mostExpensive(found.sessions)),
   )
   const { knobs, left } = useKnobs(sessions.value)
   if (settings.error instanceof ApiError && settings.error.status === 403) {
