@@ -112,6 +112,8 @@ type Layout = {
   lengths: Uint8Array
   kinds: Uint8Array
   meanLength: number
+  /** What length does to a count (BM25), once it was needed; 0 before. */
+  norms: Float32Array
 }
 
 /** The layout of all documents is kept as long as the store returns the same list: making it takes 5 ms at a million. */
@@ -150,7 +152,9 @@ function layOut(segments: readonly Segment[], spans: readonly Span[] | undefined
   return { ...columns(stretches, size + GAP_OF_SESSIONS), stretches, documents, ...grouped(stretches) }
 }
 
-function columns(stretches: readonly Stretch[], size: number): Pick<Layout, 'lengths' | 'kinds' | 'meanLength'> {
+type Columns = Pick<Layout, 'lengths' | 'kinds' | 'meanLength' | 'norms'>
+
+function columns(stretches: readonly Stretch[], size: number): Columns {
   const lengths = new Uint8Array(size)
   const kinds = new Uint8Array(size)
   let sum = 0
@@ -162,7 +166,7 @@ function columns(stretches: readonly Stretch[], size: number): Pick<Layout, 'len
     for (let i = 0; i < count; i++) sum += own[i]!
     documents += count
   }
-  return { lengths, kinds, meanLength: sum / Math.max(1, documents) }
+  return { lengths, kinds, meanLength: sum / Math.max(1, documents), norms: new Float32Array(size) }
 }
 
 function grouped(stretches: readonly Stretch[]): Pick<Layout, 'bySegment' | 'segmentIds'> {
@@ -348,15 +352,16 @@ function score(layout: Layout, lists: readonly TermList[]): Sums {
 /** The postings of a term as positions in the layout. A refining term counts only for documents already found. */
 type Term = { positions: Int32Array; counts: Uint8Array; size: number; rarity: number; refines: boolean }
 
-function addTerm({ kinds, lengths, meanLength }: Layout, term: Term, sums: Sums): void {
+function addTerm(layout: Layout, term: Term, sums: Sums): void {
+  const { kinds, norms } = layout
   const { scores, counts, marks, touched } = sums
   for (const at of countTerm(kinds, term, sums)) {
     if (marks[at] === 0) touched.push(at)
     marks[at]! |= TOUCHED
     const count = counts[at]!
     counts[at] = 0
-    const norm = SATURATION * (1 - LENGTH_EFFECT + LENGTH_EFFECT * relativeLength(lengths, kinds, at, meanLength))
-    scores[at]! += (term.rarity * count * (SATURATION + 1)) / (count + norm)
+    if (norms[at] === 0) norms[at] = normAt(layout, at)
+    scores[at]! += (term.rarity * count * (SATURATION + 1)) / (count + norms[at]!)
   }
   for (let i = 0; i < term.size; i++) if (marks[term.positions[i]!] === TOUCHED) marks[term.positions[i]!]! |= HOLDS
 }
@@ -386,13 +391,12 @@ function weightFor(kinds: Uint8Array, words: number, other: number): number {
   return kinds[other] === 0 || words - other > 1 ? 0 : NEIGHBOUR
 }
 
-/** The length of a document, with the neighbours whose words count for it, relative to the mean. */
-function relativeLength(lengths: Uint8Array, kinds: Uint8Array, at: number, mean: number): number {
+/** By the length of a document, with the neighbours whose words count for it, relative to the mean. */
+function normAt({ lengths, kinds, meanLength }: Layout, at: number): number {
   let length = 0
-  for (let other = at - REACH; other <= at + REACH; other++) {
-    length += lengths[other]! * weightFor(kinds, other, at)
-  }
-  return length / (mean * (1 + (kinds[at] === TALK ? NEIGHBOURS_IN_TALK : NEIGHBOURS)))
+  for (let other = at - REACH; other <= at + REACH; other++) length += lengths[other]! * weightFor(kinds, other, at)
+  const usual = meanLength * (1 + (kinds[at] === TALK ? NEIGHBOURS_IN_TALK : NEIGHBOURS))
+  return SATURATION * (1 - LENGTH_EFFECT + (LENGTH_EFFECT * length) / usual)
 }
 
 function best(
