@@ -21,7 +21,8 @@ import { openPalimpsest } from '../src/session/engine.ts'
 import type { Session } from '../src/session/session.ts'
 
 /** Messages of several sessions; a hit is `session` and the number of the message in it. */
-export type Corpus = { session: string; messages: readonly Message[] }[]
+export type Talk = { session: string; messages: readonly Message[] }
+export type Corpus = Iterable<Talk>
 export type Place = { session: string; message: number }
 
 export type Engine = {
@@ -59,11 +60,10 @@ async function fill(store: SqliteLedger, corpus: Corpus): Promise<void> {
 
 async function searching(store: SqliteLedger, embed?: Embed): Promise<Engine> {
   const pal = await openPalimpsest({ home: MEMORY, config: false, store, ...(embed ? { embed } : {}) })
-  const opened = new Map<string, Session>()
+  let last: Session | undefined
   const open = async (id: string) => {
-    const session = opened.get(id) ?? (await pal.session(id))
-    opened.set(id, session)
-    return session
+    if (last?.id !== id) last = await pal.session(id)
+    return last
   }
   const hitsOf = async (query: string, { session, limit }: { session?: string; limit: number }) => {
     if (session === undefined) return (await pal.recall(query, { limit })).hits

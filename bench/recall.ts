@@ -18,7 +18,7 @@
 import { readFileSync } from 'node:fs'
 import { textOf } from '../src/model/leaves.ts'
 import type { Message } from '../src/model/types.ts'
-import { BY_MEANING, type Corpus, ENGINES, type Engine, keptPalimpsest } from './recall-engines.ts'
+import { BY_MEANING, type Corpus, ENGINES, type Engine, keptPalimpsest, type Talk } from './recall-engines.ts'
 import { CODING, loadSessions } from './recorded.ts'
 import { randomFrom } from './session.ts'
 
@@ -34,6 +34,8 @@ const ASKED = 300
 const LARGEST_IN_MEMORY = 100_000
 const PER_SESSION = 1000
 const QUERIES = 100
+/** The first queries warm up. */
+const WARMING = 20
 const NAMES = Object.keys(ENGINES)
 
 type Question = { session: string; query: string; gold: readonly number[]; before: number }
@@ -42,7 +44,7 @@ type Asked = { question: string; evidence?: string[]; category: number }
 type Conversation = { sample_id: string; conversation: Record<string, unknown>; qa: Asked[] }
 
 const sessions = (await loadSessions(folder)).filter(({ format }) => CODING.has(format))
-const works: Corpus = sessions.map(({ name, messages }, i) => ({ session: `${i} ${name}`, messages }))
+const works = sessions.map(({ name, messages }, i) => ({ session: `${i} ${name}`, messages }))
 if (locomo !== '-') await compareShares(locomo)
 
 const pool = works.flatMap(({ messages }) => messages.flatMap(({ parts }) => parts.map(textOf))).filter(isLong)
@@ -51,13 +53,14 @@ console.log(
 )
 for (const size of sizes.split(',').map(Number).filter(Boolean)) {
   const corpus = madeOf(pool, size)
+  const { asked, bytes } = askedOf(corpus, size)
   for (const name of NAMES.filter(own => isTimed(own, size))) {
     const begun = process.cpuUsage()
     const engine = name === 'palimpsest' ? await keptPalimpsest(corpus) : await ENGINES[name]!(corpus)
     const built = engine.builtMs ?? milliseconds(begun)
-    const one = await latency(engine, corpus, true)
-    const all = await latency(engine, corpus, false)
-    const share = engine.indexBytes === undefined ? '' : (engine.indexBytes / bytesOf(corpus)).toFixed(2)
+    const one = await latency(engine, asked, true)
+    const all = await latency(engine, asked, false)
+    const share = engine.indexBytes === undefined ? '' : (engine.indexBytes / bytes).toFixed(2)
     console.log(`| ${size} | ${name} | ${one} ms | ${all} ms | ${(built / 1000).toFixed(0)} s | ${share} |`)
     await engine.close()
   }
@@ -75,10 +78,30 @@ async function compareShares(path: string): Promise<void> {
   console.log(`\n${talks.questions.length} and ${asked.length} questions, evidence among the first ${FIRST}.\n`)
 }
 
-function bytesOf(corpus: Corpus): number {
-  let sum = 0
-  for (const { messages } of corpus) for (const { parts } of messages) sum += Buffer.byteLength(textOf(parts[0]!))
-  return sum
+type Ask = { session: string; query: string }
+
+/** Stretches of words of random messages, and the size of all texts. */
+function askedOf(corpus: Corpus, size: number): { asked: Ask[]; bytes: number } {
+  const random = randomFrom(2)
+  const places = Array.from({ length: QUERIES + WARMING }, () => Math.floor(random() * size))
+  const queries = new Map<number, Ask>()
+  let bytes = 0
+  let place = 0
+  for (const { session, messages } of corpus) {
+    for (const { parts } of messages) {
+      const text = textOf(parts[0]!)
+      bytes += Buffer.byteLength(text)
+      if (places.includes(place)) queries.set(place, { session, query: stretchOf(text, random) })
+      place++
+    }
+  }
+  return { asked: places.map(at => queries.get(at)!), bytes }
+}
+
+function stretchOf(text: string, random: () => number): string {
+  const words = text.match(/[A-Za-z_]{3,}/g) ?? ['nothing']
+  const from = Math.floor(random() * words.length)
+  return words.slice(from, from + 2 + Math.floor(random() * 5)).join(' ')
 }
 
 /** Vectors are computed for what words find, which takes the same time at every size. */
@@ -87,7 +110,7 @@ function isTimed(name: string, size: number): boolean {
   return size <= LARGEST_IN_MEMORY && name !== BY_MEANING
 }
 
-function readTalks(path: string): { corpus: Corpus; questions: Question[] } {
+function readTalks(path: string): { corpus: Talk[]; questions: Question[] } {
   const conversations: Conversation[] = JSON.parse(readFileSync(path, 'utf8'))
   const questions: Question[] = []
   const corpus = conversations.map(({ sample_id: session, conversation, qa }) => {
@@ -143,7 +166,7 @@ function questionsIn(session: string, messages: readonly Message[]): Question[] 
 }
 
 /** LoCoMo: the share of the turns that answer. Transcripts: whether one of the results that answer is there. */
-async function shareFound(name: string, corpus: Corpus, questions: readonly Question[]): Promise<number> {
+async function shareFound(name: string, corpus: readonly Talk[], questions: readonly Question[]): Promise<number> {
   let sum = 0
   for (const own of corpus) {
     const engine = await ENGINES[name]!([own])
@@ -158,39 +181,37 @@ async function shareFound(name: string, corpus: Corpus, questions: readonly Ques
   return sum / questions.length
 }
 
+/** Made anew whenever it is read: a million messages in memory would be the larger part of what is measured. */
 function madeOf(texts: readonly string[], size: number): Corpus {
-  const random = randomFrom(1)
-  const pick = () => texts[Math.floor(random() * texts.length)]!
-  const stretch = (text: string, length: number) => {
-    const from = Math.floor(random() * Math.max(1, text.length - length))
-    return text.slice(from, from + length)
+  return {
+    *[Symbol.iterator]() {
+      const random = randomFrom(1)
+      const pick = () => texts[Math.floor(random() * texts.length)]!
+      const stretch = (text: string, length: number) => {
+        const from = Math.floor(random() * Math.max(1, text.length - length))
+        return text.slice(from, from + length)
+      }
+      for (let s = 0; s * PER_SESSION < size; s++) {
+        const messages = Array.from({ length: Math.min(size, PER_SESSION) }, (_, i): Message => {
+          const text = `${stretch(pick(), 250)} ${stretch(pick(), 250)}`.toWellFormed()
+          return { role: i % 2 === 0 ? 'user' : 'assistant', parts: [{ type: 'text', text }] }
+        })
+        yield { session: `s${s}`, messages }
+      }
+    },
   }
-  return Array.from({ length: Math.ceil(size / PER_SESSION) }, (_, s) => ({
-    session: `s${s}`,
-    messages: Array.from({ length: Math.min(size, PER_SESSION) }, (__, i): Message => {
-      const text = `${stretch(pick(), 250)} ${stretch(pick(), 250)}`.toWellFormed()
-      return { role: i % 2 === 0 ? 'user' : 'assistant', parts: [{ type: 'text', text }] }
-    }),
-  }))
 }
 
-async function latency(engine: Engine, corpus: Corpus, isOne: boolean): Promise<string> {
-  const random = randomFrom(2)
+async function latency(engine: Engine, asked: readonly Ask[], isOne: boolean): Promise<string> {
   const times: number[] = []
-  for (let i = 0; i < QUERIES * 1.2; i++) {
-    const { session, messages } = corpus[Math.floor(random() * corpus.length)]!
-    const text = textOf(messages[Math.floor(random() * messages.length)]!.parts[0]!)
-    const words = text.match(/[A-Za-z_]{3,}/g) ?? ['nothing']
-    const from = Math.floor(random() * words.length)
-    const query = words.slice(from, from + 2 + Math.floor(random() * 5)).join(' ')
+  for (const { session, query } of asked) {
     if (isOne) await engine.open?.(session)
     const begun = process.cpuUsage()
     await engine.find(query, { limit: 20, ...(isOne ? { session } : {}) })
-    // The first ones warm up.
-    if (i >= QUERIES * 0.2) times.push(milliseconds(begun))
+    times.push(milliseconds(begun))
   }
-  times.sort((a, b) => a - b)
-  return `${times[times.length >> 1]!.toFixed(1)} / ${times[Math.floor(times.length * 0.95)]!.toFixed(1)}`
+  const warm = times.slice(WARMING).sort((a, b) => a - b)
+  return `${warm[warm.length >> 1]!.toFixed(1)} / ${warm[Math.floor(warm.length * 0.95)]!.toFixed(1)}`
 }
 
 function milliseconds(begun: NodeJS.CpuUsage): number {
