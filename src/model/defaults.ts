@@ -1,6 +1,8 @@
 /** Defaults for every door. */
 
 export const DEFAULT_PLANNER = 'thrifty'
+/** Assumed if no model is named. */
+export const DEFAULT_MODEL = 'claude-sonnet-4-5'
 /** The name of a folder's own home, and of the folder in the user's home for data that all homes share. */
 export const DEFAULT_HOME = '.agent'
 /** The home that keeps everything in memory. */

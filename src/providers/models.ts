@@ -67,9 +67,6 @@ export type ModelTable = Record<string, Partial<Model>>
 /** The facts of a request beside the model's name: the requested cache lifetime, and the day. */
 export type ModelUse = { cacheTtl?: string; at?: number }
 
-/** Assumed if no model is named. */
-export const DEFAULT_MODEL = 'claude-sonnet-4-5'
-
 /** The assumed tokens of the system prompt and tools if no provider has counted them. */
 export const TYPICAL_OVERHEAD = 18_000
 

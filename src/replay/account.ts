@@ -9,9 +9,10 @@
 
 import { heal } from '../formats/doctor.ts'
 import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
+import { DEFAULT_MODEL } from '../model/defaults.ts'
 import { loadCounter } from '../model/tokens.ts'
 import type { Event, Message } from '../model/types.ts'
-import { DEFAULT_MODEL, type ModelTable, modelInfo, ownRow, TYPICAL_OVERHEAD } from '../providers/models.ts'
+import { type ModelTable, modelInfo, ownRow, TYPICAL_OVERHEAD } from '../providers/models.ts'
 import { usageByMessage } from '../session/import-transcript.ts'
 import { Timeline } from '../view/timeline.ts'
 import { type CompareOptions, type Outcome, prepareSession, tryPolicy } from './measure/policies.ts'

@@ -3,10 +3,9 @@
  * promise that a policy must keep. It calls no model and writes nothing.
  */
 
-import { MEMORY } from '../model/defaults.ts'
+import { DEFAULT_MODEL, MEMORY } from '../model/defaults.ts'
 import type { Edit, Message } from '../model/types.ts'
 import { type PlannerFactory, type Policy, placeOf } from '../policies/policy.ts'
-import { DEFAULT_MODEL } from '../providers/models.ts'
 import { openPalimpsest } from '../session/engine.ts'
 import type { Session } from '../session/session.ts'
 

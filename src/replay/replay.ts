@@ -7,10 +7,10 @@
  */
 
 import { heal } from '../formats/doctor.ts'
-import { DEFAULT_PLANNER, MEMORY } from '../model/defaults.ts'
+import { DEFAULT_MODEL, DEFAULT_PLANNER, MEMORY } from '../model/defaults.ts'
 import type { Message } from '../model/types.ts'
 import type { PlannerFactory, Policy } from '../policies/policy.ts'
-import { DEFAULT_MODEL, type ModelTable, TYPICAL_OVERHEAD } from '../providers/models.ts'
+import { type ModelTable, TYPICAL_OVERHEAD } from '../providers/models.ts'
 import { openPalimpsest } from '../session/engine.ts'
 import type { View } from '../session/session-view.ts'
 

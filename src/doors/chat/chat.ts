@@ -19,8 +19,8 @@ import type { Screen } from '../terminal/screen.ts'
 import { clipLine, type Line, type Look, span, wrap } from '../terminal/spans.ts'
 import { clip } from '../terminal/width.ts'
 import { ANSWERS } from './approvals.ts'
+import { Collapsed, inputLines } from './collapsed.ts'
 import type { Choice, Desk } from './desk.ts'
-import { Folds, inputLines } from './folds.ts'
 import { isUnfinished, recapLines } from './recap.ts'
 import { findSlash, isSlash } from './slash.ts'
 import { statusLine } from './status.ts'
@@ -45,7 +45,7 @@ export class Chat implements Desk {
   readonly io: Io
   readonly screen: Screen
   readonly input: Input
-  readonly folds = new Folds()
+  readonly collapsed = new Collapsed()
   terminalIsGone = false
   readonly #start: ChatOptions['start']
   #home: Home
@@ -92,7 +92,7 @@ export class Chat implements Desk {
   async turn(request?: string): Promise<void> {
     const stop = new AbortController()
     this.#stop = stop
-    const view = new TurnView(this.screen, this.folds, () => this.input.typed)
+    const view = new TurnView(this.screen, this.collapsed, () => this.input.typed)
     this.#view = view
     let presses = 0
     this.input.interrupted = () => {

@@ -4,7 +4,7 @@ import type { Home } from '../../agent/open.ts'
 import type { Io } from '../terminal/command.ts'
 import type { Screen } from '../terminal/screen.ts'
 import type { Look } from '../terminal/spans.ts'
-import type { Folds } from './folds.ts'
+import type { Collapsed } from './collapsed.ts'
 
 /** What to open. An omitted field stays as it was, or as the configuration says. */
 export type Choice = { session?: string; persona?: string; model?: string }
@@ -12,7 +12,7 @@ export type Choice = { session?: string; persona?: string; model?: string }
 export type Desk = {
   readonly io: Io
   readonly screen: Screen
-  readonly folds: Folds
+  readonly collapsed: Collapsed
   readonly home: Home
   /** The agent of the session that the chat is in. */
   readonly agent: Agent

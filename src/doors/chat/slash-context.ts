@@ -17,9 +17,9 @@ import { renderBlock } from '../terminal/markdown.ts'
 import { printable } from '../terminal/output.ts'
 import { span } from '../terminal/spans.ts'
 import { runCommand } from './cli-report.ts'
+import { expandedLines } from './collapsed.ts'
 import { contextLines } from './context-map.ts'
 import type { Desk, Slash } from './desk.ts'
-import { unfoldedLines } from './folds.ts'
 
 export const contextCommands: readonly Slash[] = [
   {
@@ -82,11 +82,11 @@ export const contextCommands: readonly Slash[] = [
   {
     name: 'show',
     usage: '[N]',
-    about: 'unfold a tool call or a thought by its number; the last one without N',
-    async run({ screen, folds }, [number]) {
-      const fold = folds.find(number === undefined ? undefined : Number(number))
-      if (!fold) throw new PalimpsestError('INVALID_INPUT', `There is nothing numbered ${number} (${folds.range}).`)
-      screen.print(...unfoldedLines(fold, screen))
+    about: 'expand a tool call or a thought by its number; the last one without N',
+    async run({ screen, collapsed }, [number]) {
+      const item = collapsed.find(number === undefined ? undefined : Number(number))
+      if (!item) throw new PalimpsestError('INVALID_INPUT', `There is nothing numbered ${number} (${collapsed.range}).`)
+      screen.print(...expandedLines(item, screen))
     },
   },
   {

@@ -12,7 +12,7 @@ import { oneLine, printable } from '../terminal/output.ts'
 import type { Screen } from '../terminal/screen.ts'
 import { type Line, lineWidth, type Span, span, wrap } from '../terminal/spans.ts'
 import { clip } from '../terminal/width.ts'
-import { type CallFold, callLine, type Folds, thoughtLine } from './folds.ts'
+import { type Collapsed, type CollapsedCall, callLine, thoughtLine } from './collapsed.ts'
 import { dollars } from './status.ts'
 
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
@@ -23,11 +23,11 @@ type Done = Extract<AgentEvent, { type: 'done' }>
 
 export class TurnView {
   readonly #screen: Screen
-  readonly #folds: Folds
+  readonly #collapsed: Collapsed
   readonly #typed: () => string
   readonly #markdown: MarkdownStream
-  readonly #running = new Map<string, CallFold>()
-  readonly #subagents = new Map<string, Map<string, CallFold>>()
+  readonly #running = new Map<string, CollapsedCall>()
+  readonly #subagents = new Map<string, Map<string, CollapsedCall>>()
   #plainLine = ''
   #thought = ''
   #note = ''
@@ -40,9 +40,9 @@ export class TurnView {
   context: ContextUse | undefined
   done: Done | undefined
 
-  constructor(screen: Screen, folds: Folds, typed: () => string = () => '') {
+  constructor(screen: Screen, collapsed: Collapsed, typed: () => string = () => '') {
     this.#screen = screen
-    this.#folds = folds
+    this.#collapsed = collapsed
     this.#typed = typed
     this.#markdown = new MarkdownStream(() => ({ width: screen.width, marks: !screen.colour }))
     if (!screen.moves) return
@@ -69,7 +69,7 @@ export class TurnView {
     this.#endThought()
     this.#endWords()
     this.#screen.live([])
-    for (const fold of this.#running.values()) this.#lines([callLine(fold, { ...this.#screen, spinner: '·' })])
+    for (const item of this.#running.values()) this.#lines([callLine(item, { ...this.#screen, spinner: '·' })])
     this.#running.clear()
   }
 
@@ -97,7 +97,7 @@ export class TurnView {
         this.#thought += event.text
         return
       case 'call':
-        this.#running.set(event.id, this.#folds.call(event.name, event.input))
+        this.#running.set(event.id, this.#collapsed.call(event.name, event.input))
         return
       case 'result':
         return this.#result(event)
@@ -147,28 +147,28 @@ export class TurnView {
 
   #endThought(): void {
     if (this.#thought.trim() === '') return
-    const fold = this.#folds.thought(this.#thought.trim())
+    const item = this.#collapsed.thought(this.#thought.trim())
     this.#thought = ''
-    this.#lines([thoughtLine(fold, this.#screen.width)])
+    this.#lines([thoughtLine(item, this.#screen.width)])
   }
 
   #result({ id, name, text, isError }: Extract<AgentEvent, { type: 'result' }>): void {
-    const fold = this.#running.get(id) ?? this.#folds.call(name, {})
+    const item = this.#running.get(id) ?? this.#collapsed.call(name, {})
     this.#running.delete(id)
-    fold.result = { text, isError }
-    this.#lines([callLine(fold, this.#screen)])
+    item.result = { text, isError }
+    this.#lines([callLine(item, this.#screen)])
   }
 
   /** For a subagent: shows its calls and how it ended; its words come back as the result of the call. */
   #delegated(session: string, event: AgentEvent): void {
-    const calls = this.#subagents.get(session) ?? new Map<string, CallFold>()
+    const calls = this.#subagents.get(session) ?? new Map<string, CollapsedCall>()
     if (!this.#subagents.has(session)) this.#lines([[span(`    ⤷ ${oneLine(session, 60)}`, 'magenta')]])
     this.#subagents.set(session, calls)
-    if (event.type === 'call') calls.set(event.id, this.#folds.call(event.name, event.input))
+    if (event.type === 'call') calls.set(event.id, this.#collapsed.call(event.name, event.input))
     if (event.type === 'result') {
-      const fold = calls.get(event.id) ?? this.#folds.call(event.name, {})
-      fold.result = { text: event.text, isError: event.isError }
-      this.#lines([[span('  '), ...callLine(fold, { width: this.#screen.width - 2 })]])
+      const item = calls.get(event.id) ?? this.#collapsed.call(event.name, {})
+      item.result = { text: event.text, isError: event.isError }
+      this.#lines([[span('  '), ...callLine(item, { width: this.#screen.width - 2 })]])
     }
     if (event.type === 'done') {
       const cost = event.cost > 0 ? `, ${dollars(event.cost)}` : ''
@@ -201,7 +201,7 @@ export class TurnView {
     const ahead: Line[] = typed === '' ? [] : [[span(`› ${oneLine(typed, 200)}`, 'dim')]]
     if (this.#question) return this.#screen.live([...this.#apart('lines'), ...this.#question, ...ahead])
     const pending = this.#markdown.pending()
-    const running = [...this.#running.values()].map(fold => callLine(fold, { ...this.#screen, spinner }))
+    const running = [...this.#running.values()].map(item => callLine(item, { ...this.#screen, spinner }))
     const now = running.length > 0 ? running : [this.#doing(spinner)]
     const apart = pending.length > 0 ? [[]] : this.#apart('lines')
     const begun = pending.length > 0 ? this.#apart('words') : []

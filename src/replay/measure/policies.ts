@@ -5,10 +5,11 @@
  */
 
 import { heal } from '../../formats/doctor.ts'
+import { DEFAULT_MODEL } from '../../model/defaults.ts'
 import { loadCounter } from '../../model/tokens.ts'
 import type { Edit, Message } from '../../model/types.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
-import { DEFAULT_MODEL, type ModelTable, modelInfo } from '../../providers/models.ts'
+import { type ModelTable, modelInfo } from '../../providers/models.ts'
 import type { Violation } from '../../view/legality.ts'
 import { replay } from '../replay.ts'
 import { type Evidence, findQuotes } from './evidence.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { AgentEvent } from '../../../src/agent/events.ts'
-import { Folds, unfoldedLines } from '../../../src/doors/chat/folds.ts'
+import { Collapsed, expandedLines } from '../../../src/doors/chat/collapsed.ts'
 import { TurnView } from '../../../src/doors/chat/turn-view.ts'
 import { createScreen } from '../../../src/doors/terminal/screen.ts'
 import { paintLine, span } from '../../../src/doors/terminal/spans.ts'
@@ -13,11 +13,11 @@ type Env = Record<string, string>
 /** What a turn writes; a pipe unless a terminal is asked for. */
 function shown(
   events: readonly AgentEvent[],
-  { isTTY = false, columns = 80, env = {} as Env, folds = new Folds() } = {},
+  { isTTY = false, columns = 80, env = {} as Env, collapsed = new Collapsed() } = {},
 ) {
   let out = ''
   const stdout = { write: (text: string) => (out += text), isTTY, columns, rows: 30 }
-  const view = new TurnView(createScreen({ stdout, env }), folds)
+  const view = new TurnView(createScreen({ stdout, env }), collapsed)
   for (const event of events) view.show(event)
   view.end()
   return out
@@ -71,17 +71,17 @@ describe('tool calls', () => {
   })
 
   test('unfold to what was asked and what came back, a change as a diff', () => {
-    const folds = new Folds()
+    const collapsed = new Collapsed()
     shown(
       [
         call('a', 'edit_file', { path: 'a.ts', old_string: 'one', new_string: 'two' }),
         result('a', 'edit_file', 'done\u001b[2J'),
       ],
-      { folds },
+      { collapsed },
     )
-    const lines = unfoldedLines(folds.find(1)!, { width: 80 }).map(line => paintLine(line, false))
+    const lines = expandedLines(collapsed.find(1)!, { width: 80 }).map(line => paintLine(line, false))
     assert.deepEqual(lines.slice(1), ['  - one', '  + two', '  ──', '  done␛[2J'])
-    assert.equal(folds.find(2), undefined)
+    assert.equal(collapsed.find(2), undefined)
   })
 })
 
@@ -155,7 +155,7 @@ describe('where it is shown', () => {
   test('a question stays at the bottom of a terminal, and only its answer is kept', () => {
     let out = ''
     const stdout = { write: (piece: string) => (out += piece), isTTY: true, columns: 80, rows: 30 }
-    const view = new TurnView(createScreen({ stdout, env: { NO_COLOR: '1' } }), new Folds())
+    const view = new TurnView(createScreen({ stdout, env: { NO_COLOR: '1' } }), new Collapsed())
     const answered = view.ask([[span('Run it?')], [span('[y]es')]], [span('? it ')])
     assert.match(out, /Run it\?\r\n\[y\]es$/)
     out = ''

@@ -1,5 +1,5 @@
 /**
- * The parts that the chat shows as one line and can unfold: tool calls and thoughts, by a number that counts up in a
+ * The parts that the chat shows as one line and can expand: tool calls and thoughts, by a number that counts up in a
  * chat. All text in a line comes from models and tools, so it is made printable and cut to the width.
  */
 
@@ -10,7 +10,7 @@ import { beginning, oneLine } from '../terminal/output.ts'
 import { clipLine, type Line, type Span, span } from '../terminal/spans.ts'
 import { clip, clipStart, padStart, widthOf } from '../terminal/width.ts'
 
-export type CallFold = {
+export type CollapsedCall = {
   type: 'call'
   number: number
   name: string
@@ -18,54 +18,54 @@ export type CallFold = {
   /** Undefined while the call runs. */
   result?: { text: string; isError: boolean }
 }
-export type ThoughtFold = { type: 'thought'; number: number; text: string }
-export type Fold = CallFold | ThoughtFold
+export type CollapsedThought = { type: 'thought'; number: number; text: string }
+export type CollapsedItem = CollapsedCall | CollapsedThought
 
-/** The number of folds whose texts are kept for `/show`; older texts are in the ledger. */
+/** The number of collapsed items whose texts are kept for `/show`; older texts are in the ledger. */
 const KEPT = 500
 
-export class Folds {
-  readonly #folds: Fold[] = []
+export class Collapsed {
+  readonly #items: CollapsedItem[] = []
   #next = 1
 
-  call(name: string, input: unknown): CallFold {
+  call(name: string, input: unknown): CollapsedCall {
     return this.#keep({ type: 'call', number: this.#next++, name, input })
   }
 
-  thought(text: string): ThoughtFold {
+  thought(text: string): CollapsedThought {
     return this.#keep({ type: 'thought', number: this.#next++, text })
   }
 
-  find(number?: number): Fold | undefined {
-    return number === undefined ? this.#folds.at(-1) : this.#folds.find(fold => fold.number === number)
+  find(number?: number): CollapsedItem | undefined {
+    return number === undefined ? this.#items.at(-1) : this.#items.find(item => item.number === number)
   }
 
   get range(): string {
-    const [first] = this.#folds
+    const [first] = this.#items
     return first ? `${first.number}–${this.#next - 1}` : 'none yet'
   }
 
-  #keep<F extends Fold>(fold: F): F {
-    this.#folds.push(fold)
-    if (this.#folds.length > KEPT) this.#folds.shift()
-    return fold
+  #keep<F extends CollapsedItem>(item: F): F {
+    this.#items.push(item)
+    if (this.#items.length > KEPT) this.#items.shift()
+    return item
   }
 }
 
 /** A call as one line: number, outcome, name, subject, size of the answer. */
-export function callLine(fold: CallFold, { width, spinner = '…' }: { width: number; spinner?: string }): Line {
-  const { number, name, result } = fold
+export function callLine(item: CollapsedCall, { width, spinner = '…' }: { width: number; spinner?: string }): Line {
+  const { number, name, result } = item
   const size = Math.min(width, 10_000)
   const mark = result ? (result.isError ? span('✗', 'red') : span('✓', 'green')) : span(spinner, 'cyan')
   const head: Span[] = [span(`${padStart(String(number), 3)} `, 'dim'), mark, span(` ${oneLine(name, 40)} `, 'bold')]
-  const outcome = result ? outcomeOf(fold, result) : []
+  const outcome = result ? outcomeOf(item, result) : []
   const used = [...head, ...outcome].reduce((sum, { text }) => sum + widthOf(text), 0)
-  const about = aboutOf(fold, Math.max(12, size - used - 1))
+  const about = aboutOf(item, Math.max(12, size - used - 1))
   return clipLine([...head, span(about), ...(about === '' ? outcome.map(trimmed) : outcome)], size)
 }
 
 /** The subject of a call: the path, the command, or the first argument. */
-function aboutOf({ name, input }: CallFold, width: number): string {
+function aboutOf({ name, input }: CollapsedCall, width: number): string {
   const { path, command, query } = describeCall(name, input)
   if (command !== undefined) return clip(oneLine(command, 400), width)
   if (path !== undefined) return clipStart(oneLine(path, 400), width)
@@ -82,7 +82,7 @@ function trimmed({ text, looks }: Span): Span {
   return { text: text.trimStart(), looks }
 }
 
-function outcomeOf({ name, input }: CallFold, { text, isError }: { text: string; isError: boolean }): Span[] {
+function outcomeOf({ name, input }: CollapsedCall, { text, isError }: { text: string; isError: boolean }): Span[] {
   if (isError) return [span(`  ${oneLine(text.replace(/^Error:\s*/i, ''), 70)}`, 'red')]
   const { kind } = describeCall(name, input)
   const code = exitCode(text)
@@ -106,7 +106,7 @@ function sizeOf(text: string): string {
   return lines > 1 ? `${withCommas(lines)} lines, ${size}` : size
 }
 
-export function thoughtLine({ number, text }: ThoughtFold, width: number): Line {
+export function thoughtLine({ number, text }: CollapsedThought, width: number): Line {
   const words = text.split(/\s+/).filter(word => word !== '').length
   const head = `${padStart(String(number), 3)} ∴ thought, ${withCommas(words)} words: `
   return [
@@ -117,11 +117,11 @@ export function thoughtLine({ number, text }: ThoughtFold, width: number): Line 
 
 const UNFOLDED = { lines: 200, width: 500 }
 
-/** The whole of a fold: the input and the result. */
-export function unfoldedLines(fold: Fold, screen: { width: number }): Line[] {
-  if (fold.type === 'thought') return [thoughtLine(fold, screen.width), ...textLines(fold.text, 'italic')]
-  const { input, name, result } = fold
-  const lines: Line[] = [callLine(fold, screen), ...inputLines(name, input)]
+/** The whole of an item: the input and the result. */
+export function expandedLines(item: CollapsedItem, screen: { width: number }): Line[] {
+  if (item.type === 'thought') return [thoughtLine(item, screen.width), ...textLines(item.text, 'italic')]
+  const { input, name, result } = item
+  const lines: Line[] = [callLine(item, screen), ...inputLines(name, input)]
   if (!result) return [...lines, [span('  no result yet', 'dim')]]
   return [...lines, [span('  ──', 'dim')], ...textLines(result.text, ...(result.isError ? (['red'] as const) : []))]
 }
