@@ -2,14 +2,16 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import type { PostgresServer } from '../../scripts/postgres.ts'
 import { openServerStore } from '../../src/doors/server/server-store.ts'
 import { openLedger } from '../../src/ledger/open.ts'
 import { openMemory } from '../../src/memory/open.ts'
 import { loadWorkspace, saveFact } from '../../src/memory/workspace.ts'
-import { openPalimpsest } from '../../src/session/engine.ts'
+import { offload } from '../../src/policies/offload.ts'
+import { everyTurn } from '../../src/policies/policy.ts'
+import { type OpenOptions, openPalimpsest } from '../../src/session/engine.ts'
 import { runCli } from '../cli.ts'
 import { noPostgres, startPostgres } from '../postgres.ts'
 import { openSmall } from '../small-session.ts'
@@ -179,5 +181,23 @@ describe('commands on PostgreSQL', { skip: noPostgres }, () => {
       /The database at 127\.0\.0\.1:1\/palimpsest does not answer\. Check that it runs.*\(STORE_UNAVAILABLE\)/,
     )
     assert.doesNotMatch(stderr, /hidden/)
+  })
+
+  test('a result that was moved to a file in the database names recall, or the path for tools that read there', async () => {
+    await using pal = await openPalimpsest({ home: folder, databaseUrl: url })
+    const shown = async (id: string, options: OpenOptions = {}) => {
+      const session = await pal.session(id, { planner: everyTurn('test', [offload()]), ...options })
+      await session.append(
+        { role: 'user', parts: [{ type: 'text', text: 'go' }] },
+        { role: 'assistant', parts: [{ type: 'tool-call', id: 'c', name: 'bash', input: { command: 'ls' } }] },
+        { role: 'tool', parts: [{ type: 'tool-result', id: 'c', name: 'bash', output: 'r'.repeat(5000) }] },
+      )
+      return JSON.stringify((await session.view()).messages.at(-1))
+    }
+    assert.match(await shown('apart'), /\[5,000 chars in total, recall\(text=\\"\w+\\"\) gives them\]/)
+    assert.match(await shown('neither', { recallWith: false }), /r{5000}/)
+    const [, path] = /all of them in (\S+);/.exec(await shown('reading', { readsFiles: true }))!
+    const kept = pal.filesOf('reading')
+    assert.equal((await kept.read(relative(kept.folder, path!)))?.text, 'r'.repeat(5000))
   })
 })
