@@ -177,7 +177,7 @@ function knob({ points, sessions }: NonNullable<PageOptions['knob']>, all: numbe
     const share = withoutUsd > 0 ? Math.round((100 * savedUsd) / withoutUsd) : 0
     return `<p class="say keep-${keep}"><b>${money(withoutUsd - savedUsd)}</b> instead of ${money(withoutUsd)} (${share} % less), with <b>${percent(quotes === 0 ? 1 : kept / quotes)}</b> of later quotes still visible. <span class="dim small"><code>keep: "${keep}"</code></span></p>`
   })
-  return `<section><div class="head"><h2>Cost against evidence</h2><span class="dim small">replayed on ${replayed}</span></div>
+  return `<section><div class="head"><h2>Cost against what stays visible</h2><span class="dim small">replayed on ${replayed}</span></div>
 <div class="card knob" role="radiogroup" aria-label="How much must stay visible?"><p class="dim small">How much must stay visible?</p><div class="track">${labels.join('')}</div>${says.join('')}</div></section>`
 }
 

@@ -59,7 +59,7 @@ section:has(#by-project:checked) .by-project, section:has(#by-agent:checked) .by
 svg { display: block; width: 100%; height: auto; overflow: visible; }
 svg text { font: 11.5px var(--sans); fill: var(--ink-3); }
 .scroll { overflow-x: auto; }
-.scroll svg { min-width: 560px; direction: ltr; }
+.scroll svg { min-width: 860px; direction: ltr; }
 .scroll:has(svg) { direction: rtl; }
 .columns { display: grid; grid-template-columns: repeat(3, 1fr); gap: 24px 28px; }
 .columns li { margin-top: 10px; }

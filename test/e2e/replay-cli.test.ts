@@ -48,7 +48,10 @@ describe('palimpsest replay', () => {
     const { code, stdout } = await runCli(['replay', file, '--policy', 'none,stale-output,thrifty'])
     assert.equal(code, 0)
     assert.match(stdout, /1 session, 60 calls/)
-    assert.match(stdout, /POLICY +TOKENS SENT +SHARE +COST +DOLLARS +EVIDENCE +EFFECTIVE +WORST +BUSTS +PEAK/)
+    assert.match(
+      stdout,
+      /POLICY +TOKENS SENT +SHARE +COST +DOLLARS +STILL VISIBLE +WITH FETCHING +WORST +CACHE LOST +PEAK/,
+    )
     assert.match(stdout, /^none +[\d,]+ +1\.000 +1\.000 +\d+\.\d\d +1\.000 +1\.000 +1\.00 +0/m)
     assert.match(stdout, /^thrifty +[\d,]+ +0\..* [▁▂▃▄▅▆▇█]{24}$/m)
     assert.match(stdout.trimEnd().split('\n').at(-1)!, /^thrifty /, 'the table comes last')

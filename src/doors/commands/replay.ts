@@ -188,10 +188,10 @@ function* lines({ rows, played, model, explain }: Shown, paint: Paint): Generato
     '>SHARE',
     '>COST',
     '>DOLLARS',
-    '>EVIDENCE',
-    '*>EFFECTIVE',
+    '>STILL VISIBLE',
+    '*>WITH FETCHING',
     '>WORST',
-    '>BUSTS',
+    '>CACHE LOST',
     '>PEAK',
     'TOKENS PER CALL',
   ]
@@ -228,9 +228,11 @@ function toCells(row: PricedRow): string[] {
 }
 
 function* decisionLines(policy: string, played: readonly Played[], all: boolean, paint: Paint): Generator<string> {
-  const made = played.flatMap(({ session, outcomes }) => {
+  const made = played.flatMap(({ session, timeline, outcomes }) => {
     const own = outcomes.find(outcome => outcome.policy === policy)
-    return (own?.decisions ?? []).map(decision => ({ ...decision, session: session.name }))
+    return (own?.decisions ?? []).map(({ saved, ...decision }) => {
+      return { ...decision, saved: timeline.theirs(saved), session: session.name }
+    })
   })
   if (made.length === 0) return
   const largest = all ? made : made.toSorted((a, b) => b.saved - a.saved).slice(0, DECISIONS)
