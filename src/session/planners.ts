@@ -4,7 +4,7 @@
  */
 import { DEFAULT_PLANNER } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
-import { findPreset, presets } from '../planner/presets.ts'
+import { findPreset, presets, seedPresets } from '../planner/presets.ts'
 import { type PlannerFactory, type Policy, toPlanner } from '../policies/policy.ts'
 import type { Choice, Settings } from './config.ts'
 import { isInProject } from './recall.ts'
@@ -38,7 +38,7 @@ export function plannerNamed(given: PlannerChoice, settings: Settings, about: Ab
   const { planner } = settings
   const found = findPlanner(given, settings, about)
   if (found) return found
-  const allowed = [...presets, ...(planner ? [planner] : [])].map(({ name }) => name)
+  const allowed = [...presets, ...seedPresets, ...(planner ? [planner] : [])].map(({ name }) => name)
   throw new PalimpsestError('CONFIG_INVALID', `There is no policy ${given}; there are ${allowed.join(', ')}.`, {
     policy: given,
     allowed,

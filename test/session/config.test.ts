@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { SCHEMA_FOLDER, SCHEMAS, schemaText } from '../../scripts/build-schema.ts'
 import { policyNames } from '../../src/planner/catalog.ts'
-import { presets } from '../../src/planner/presets.ts'
+import { presets, seedPresets } from '../../src/planner/presets.ts'
 import { CONFIG_FILE, configPath, parseConfig, readConfig, toSettings } from '../../src/session/config.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import { bash, says, user } from '../policies/talk.ts'
@@ -84,7 +84,10 @@ describe('palimpsest.json', () => {
     await session.append(user('go'), ...bash('x', 'word '.repeat(40)), says('1'), user(`${'word '.repeat(2000)}`))
     const waiting = await session.view()
     assert.deepEqual(waiting.edits, [])
-    assert.match(waiting.pending[0]!.reason, /1 edits, \d+ tokens: rewriting \d+ tokens pays back after \d+ calls, and/)
+    assert.match(
+      waiting.pending[0]!.reason,
+      /1 edit, \d+ tokens: rewriting [\d,]+ tokens pays back after [\d,]+ calls, and/,
+    )
     const cold = await session.view({ now: 1000 + 3_600_000 })
     assert.match(cold.decision!, /the cache is cold, so they cost nothing/)
     assert.equal(cold.edits.length, 1)
@@ -166,7 +169,8 @@ describe('a mistake is told with its key, its place and what is allowed', () => 
 
   test('a policy that nobody knows, when a session is opened', async () => {
     const pal = await openPalimpsest({ home: ':memory:' })
-    const message = `There is no policy nice; there are ${presets.map(({ name }) => name).join(', ')}.`
+    const known = [...presets, ...seedPresets].map(({ name }) => name)
+    const message = `There is no policy nice; there are ${known.join(', ')}.`
     await assert.rejects(pal.session('s', { policy: 'nice' }), { code: 'CONFIG_INVALID', message })
   })
 })
