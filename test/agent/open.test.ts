@@ -87,3 +87,22 @@ test('the policy of the configuration is for sessions that the agent begins', as
     rmSync(folder, { recursive: true })
   }
 })
+
+test('texts of the planner name tools that the agent has, and no others', async () => {
+  await using ground = await openGround([{ text: 'ok' }])
+  const told = async (...toolNames: string[]) => {
+    const { memory: _, ...options } = ground.options
+    const { session } = await openAgent(`with ${toolNames}`, { ...options, toolNames })
+    const { saveWith, recallWith, readsFiles } = session.options
+    return { saveWith, recallWith, readsFiles }
+  }
+  assert.deepEqual(await told('files', 'context', 'workspace'), {
+    saveWith: 'workspace_save_fact',
+    recallWith: 'recall',
+    readsFiles: true,
+  })
+  assert.deepEqual(await told('files'), { saveWith: 'append_to_file', recallWith: false, readsFiles: true })
+  assert.deepEqual(await told('shell'), { saveWith: undefined, recallWith: false, readsFiles: true })
+  // Without a memory there are no tools for it.
+  assert.deepEqual(await told('memory', 'context'), { saveWith: undefined, recallWith: 'recall', readsFiles: false })
+})
