@@ -5,7 +5,7 @@
  *   node bench/stores.ts [--seconds 3] [--entries 2000] [--postgres URL]
  *
  * Without --postgres a server is started with its own settings. The bar: at 64 writers the ledger on PostgreSQL does at
- * least 0.8 of what a bare loop of inserts does with `pg`.
+ * least 0.8 of what a bare loop of inserts does with `pg`. It is measured in turns, so that both have the same machine.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -36,6 +36,7 @@ const WRITERS = [1, 8, 64]
 const PROCESSES = 4
 const QUERIES = 40
 const BAR = 0.8
+const BAR_ROUNDS = 3
 /** About what a tool result has. */
 const TEXT =
   'The quick brown fox jumps over the lazy dog, and the test in src/report/last-day.ts fails again.\n'.repeat(10)
@@ -66,7 +67,6 @@ async function runAll(): Promise<void> {
   try {
     const places = (name: string) => (name.startsWith('PostgreSQL') ? url : folder)
     const names = Object.keys(DRIVERS).filter(name => places(name) !== undefined)
-    const rates = new Map<string, number>()
     console.log('| appends a second | writers | rate | median ms | p99 ms |\n|---|---|---|---|---|')
     for (const name of names) {
       for (const writers of WRITERS) {
@@ -78,28 +78,32 @@ async function runAll(): Promise<void> {
       show(name, `${PROCESSES} processes × ${64 / PROCESSES}`, result)
     }
     function show(name: string, writers: string, { count, latencies, ms }: Result): void {
-      const rate = (count * 1000) / ms
-      rates.set(`${name} ${writers}`, rate)
-      console.log(
-        `| ${name} | ${writers} | ${Math.round(rate)} | ${share(latencies, 0.5)} | ${share(latencies, 0.99)} |`,
-      )
+      const rate = Math.round((count * 1000) / ms)
+      console.log(`| ${name} | ${writers} | ${rate} | ${share(latencies, 0.5)} | ${share(latencies, 0.99)} |`)
     }
     // In a database of its own: SQLite has a file of its own, too.
     await viewsAndRecall(folder, (await server?.create('recall')) ?? url)
-    if (url) sayBar(rates)
+    if (url) await sayBar(url)
   } finally {
     await server?.stop()
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-function sayBar(rates: ReadonlyMap<string, number>): void {
-  const bare = Math.max(
-    ...['PostgreSQL, bare, 10 connections', 'PostgreSQL, bare, a connection a writer'].map(
-      name => rates.get(`${name} 64`)!,
-    ),
-  )
-  const ratio = rates.get('PostgreSQL, the ledger 64')! / bare
+/** The better of the two bare loops counts, by the median of the rounds. */
+async function sayBar(url: string): Promise<void> {
+  const names = Object.keys(DRIVERS).filter(name => name.startsWith('PostgreSQL'))
+  const rates = new Map(names.map(name => [name, [] as number[]]))
+  for (let round = 0; round < BAR_ROUNDS; round++) {
+    for (const name of names) {
+      const driver = await DRIVERS[name]!(url, 64)
+      const { count, ms } = await load(driver.write, 64)
+      rates.get(name)!.push((count * 1000) / ms)
+      await driver.close()
+    }
+  }
+  const [ledger, ...bare] = names.map(name => Number(share(rates.get(name)!, 0.5)))
+  const ratio = ledger! / Math.max(...bare)
   console.log(`\nPostgreSQL at 64 writers: ${ratio.toFixed(2)} of a bare loop of inserts (bar ${BAR})`)
   if (ratio < BAR) process.exitCode = 1
 }
