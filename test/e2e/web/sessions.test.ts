@@ -126,7 +126,8 @@ describe('the list of sessions', { skip }, () => {
     await session.append(...longConversation(4))
     await Promise.all([row(one, 'made-elsewhere').waitFor(), row(two, 'made-elsewhere').waitFor()])
     await row(one, 'made-elsewhere').getByText('2', { exact: true }).waitFor()
-    assert.equal(await row(one, 'made-elsewhere').getByRole('img', { name: 'at work' }).count(), 0, 'its dates are old')
+    await row(one, 'made-elsewhere').getByRole('img', { name: 'at work' }).waitFor()
+    assert.equal(await row(one, 'sample').getByRole('img', { name: 'at work' }).count(), 0, 'its dates are old')
   })
 
   test('the strip has the sums of the week, and a bar narrows the list to its day', async () => {
