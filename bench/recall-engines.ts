@@ -12,6 +12,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { embeddingFolder } from '../scripts/optional-parts.ts'
 import { Ledger } from '../src/ledger/ledger.ts'
 import { SqliteLedger } from '../src/ledger/sqlite.ts'
+import { RECALL_TABLES } from '../src/ledger/sqlite-index.ts'
 import { MEMORY } from '../src/model/defaults.ts'
 import { textOf } from '../src/model/leaves.ts'
 import type { Message } from '../src/model/types.ts'
@@ -82,17 +83,21 @@ async function searching(store: SqliteLedger, embed?: Embed): Promise<Engine> {
   }
 }
 
-/** The code that decides what is in the index. */
+/** The code that decides what is in the index; its tables beside it. */
 const INDEXING = [
-  ...['documents', 'inside', 'postings', 'stem', 'words'].map(name => `../src/recall/${name}.ts`),
-  ...['filling', 'sqlite-index'].map(name => `../src/ledger/${name}.ts`),
+  'recall/documents',
+  'recall/inside',
+  'recall/postings',
+  'recall/stem',
+  'recall/words',
+  'ledger/filling',
 ]
 const KEPT = join(tmpdir(), 'palimpsest-bench')
 
 /** Ours in a file, which is made once for a corpus and the code that makes the index. */
 export async function keptPalimpsest(corpus: Corpus): Promise<Engine> {
-  const hash = createHash('sha256')
-  for (const path of INDEXING) hash.update(readFileSync(new URL(path, import.meta.url)))
+  const hash = createHash('sha256').update(RECALL_TABLES)
+  for (const name of INDEXING) hash.update(readFileSync(new URL(`../src/${name}.ts`, import.meta.url)))
   eachText(corpus, text => hash.update(text))
   const folder = join(KEPT, `recall-${hash.digest('hex').slice(0, 16)}`)
   if (!existsSync(folder)) await build(folder, corpus)

@@ -54,6 +54,7 @@ export class SqliteIndex implements IndexTables {
   /** Segments never change, so they are cached once read. The list stays the same one while no segment comes or goes. */
   #segments = new Map<number, Segment>()
   #list: readonly Segment[] = []
+  #version = -1
   readonly #sync: string
 
   constructor(db: DatabaseSync, options: { sync: 'FULL' | 'NORMAL'; lineageOf: (key: number) => Lineage }) {
@@ -86,6 +87,10 @@ export class SqliteIndex implements IndexTables {
   }
 
   segments(): readonly Segment[] {
+    // Other connections' commits change this number; our own clear the list.
+    const version = Number(this.#all('PRAGMA data_version')[0]!['data_version'])
+    if (version === this.#version) return this.#list
+    this.#version = version
     const ids = this.#all('SELECT id FROM recall_segments ORDER BY id').map(row => Number(row['id']))
     if (ids.length === this.#list.length && ids.every((id, i) => this.#list[i]!.id === id)) return this.#list
     this.#list = ids.flatMap(id => this.#segments.get(id) ?? this.segment(id) ?? [])
@@ -153,6 +158,7 @@ export class SqliteIndex implements IndexTables {
   }
 
   places(documents: readonly DocumentKey[], nameOf: (key: number) => string): (Place | undefined)[] {
+    const names = new Map([...new Set(documents.map(({ session }) => session))].map(key => [key, nameOf(key)]))
     return documents.map(({ session, number }) => {
       const [row] = this.#all('SELECT seq, part, start, size, print FROM recall_documents WHERE id = ?', [
         idOf(session, number),
@@ -160,7 +166,7 @@ export class SqliteIndex implements IndexTables {
       if (!row) return undefined
       const [seq, part, from, size] = [row['seq'], row['part'], row['start'], row['size']].map(Number)
       return {
-        session: nameOf(session),
+        session: names.get(session)!,
         seq: seq!,
         part: part!,
         from: from!,
@@ -265,6 +271,7 @@ export class SqliteIndex implements IndexTables {
   }
 
   dropSegment(segment: number): void {
+    this.#version = -1
     for (const table of OF_SEGMENTS) this.#run(`DELETE FROM ${table} WHERE segment = ?`, [segment])
     this.#run('DELETE FROM recall_segments WHERE id = ?', [segment])
   }
@@ -275,6 +282,7 @@ export class SqliteIndex implements IndexTables {
   }
 
   addSegment({ runs, columns, postings, vocabulary }: NewSegment): void {
+    this.#version = -1
     const documents = runs.reduce((sum, { count }) => sum + count, 0)
     const [row] = this.#all('INSERT INTO recall_segments (documents, runs, columns) VALUES (?, ?, ?) RETURNING id', [
       documents,

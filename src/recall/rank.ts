@@ -46,7 +46,7 @@ const GAIN_OF_NEWEST = 0.02
 const MAX_SCORED_POSTINGS = 20_000
 const BYTES_PER_POSTING = 1.5
 /** Bytes of postings that refining terms may read. */
-const MAX_REFINING_BYTES = 300_000
+const MAX_REFINING_BYTES = 200_000
 /**
  * A word that no document contains is searched by this many terms that begin with it or contain it, out of this many
  * candidates.
