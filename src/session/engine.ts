@@ -270,11 +270,11 @@ export class Palimpsest {
     return this.#options.tools ?? this.settings.tools
   }
 
-  /** Opens a session that was recorded elsewhere. If it does not exist yet, it is created from its events. */
+  /** Opens a session that was recorded elsewhere. If it does not exist yet, it is created from its events, as of then. */
   async recorded(id: string, { events, ...options }: OpenOptions & { events: readonly Timed[] }): Promise<Session> {
-    const session = await this.session(id, options)
-    if (session.fold.entries.length > 0) return session
-    await new Ledger(this.#store, id).appendTimed(events)
+    const at = events[0]?.at ?? this.#clock()
+    const { fold } = await this.with({ clock: () => at }).session(id, options)
+    if (fold.entries.length === 0) await new Ledger(this.#store, id).appendTimed(events)
     return this.session(id)
   }
 

@@ -105,3 +105,11 @@ test('what its agent proposed waits in an empty memory, once, and never in one t
   assert.deepEqual(await memory.proposals('ben'), [])
   await memory.close()
 })
+
+test('the sample is as old as its events, also when it is opened again', async () => {
+  await using pal = await openPalimpsest({ home: ':memory:', config: false })
+  const events = await (await openSample(pal)).events()
+  await openSample(pal)
+  const { createdAt, updatedAt, length } = (await pal.find(SAMPLE))!
+  assert.deepEqual([createdAt, updatedAt, length], [events[0]!.at, events.at(-1)!.at, events.length])
+})
