@@ -44,6 +44,12 @@ export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`
 }
 
+/** `44 tokens fewer`, or `44 tokens more` for what made the prompt longer. */
+export function fewer(saved: number): string {
+  const size = Math.round(saved)
+  return size === 0 ? 'as many tokens as before' : `${plural(Math.abs(size), 'token')} ${size > 0 ? 'fewer' : 'more'}`
+}
+
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR

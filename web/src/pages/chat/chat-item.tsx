@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { describeCall } from '../../../../src/calls/tool-kinds.ts'
 import { hrefOf } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
-import { tokens } from '../../ui/format.ts'
+import { fewer } from '../../ui/format.ts'
 import { Markdown } from '../../ui/markdown.tsx'
 import { InlineText, Text } from '../../ui/text.tsx'
 import type { ChatItem, ToolItem } from './chat-items.ts'
@@ -36,10 +36,7 @@ export function ChatItemView({ item, onAnswer }: ItemProps): ReactNode {
     case 'edits':
       return (
         <p className="chat-note">
-          <span className="badge badge-accent">
-            {tokens(Math.abs(item.saved))} tokens {item.saved < 0 ? 'more' : 'fewer'}
-          </span>{' '}
-          {item.decision}
+          <span className="badge badge-accent">{fewer(item.saved)}</span> {item.decision}
         </p>
       )
     case 'retry':

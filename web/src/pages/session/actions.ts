@@ -6,7 +6,7 @@ import { createContext, useContext, useMemo } from 'react'
 import { getJson, sendJson } from '../../api.ts'
 import type { ContextRequest, Edit } from '../../api-types.ts'
 import { hrefOf, navigate } from '../../route.ts'
-import { count } from '../../ui/format.ts'
+import { fewer } from '../../ui/format.ts'
 import { useToasts } from '../../ui/toast.tsx'
 
 export type Place = { entry: number; part: number; hash: string }
@@ -29,7 +29,8 @@ export type Actions = {
 /** From one text to another, both included. */
 export type Replacement = { start: string; end: string; replacement: string }
 
-export function useActions(session: string, reload: () => void): Actions {
+/** `scale`: the provider's tokens for one of ours. */
+export function useActions(session: string, reload: () => void, scale: number): Actions {
   const { show, attempt } = useToasts()
   return useMemo(() => {
     const params = { session }
@@ -58,7 +59,7 @@ export function useActions(session: string, reload: () => void): Actions {
     const change = (what: string, body: ContextRequest) =>
       run(async () => {
         const { edits, tokensSaved } = await sendJson('POST', '/sessions/{session}/edits', { params, body })
-        made(`${what}: ${count(tokensSaved)} tokens fewer.`, ...edits)
+        made(`${what}: ${fewer(tokensSaved * scale)}.`, ...edits)
       })
     return {
       undo,
@@ -110,10 +111,10 @@ export function useActions(session: string, reload: () => void): Actions {
       compact: (from, to, text) =>
         run(async () => {
           const { edit } = await sendJson('POST', '/sessions/{session}/compact', { params, body: { from, to, text } })
-          made(`Entries ${from}–${to} are compacted: ${count(edit.saved)} tokens fewer.`, edit)
+          made(`Entries ${from}–${to} are compacted: ${fewer(edit.saved * scale)}.`, edit)
         }),
     }
-  }, [session, reload, show, attempt])
+  }, [session, reload, scale, show, attempt])
 }
 
 /** What rows deep in the conversation need. */

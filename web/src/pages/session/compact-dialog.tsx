@@ -4,9 +4,9 @@ import { messageOf, sendJson } from '../../api.ts'
 import type { CompactPreview } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { count, plural } from '../../ui/format.ts'
+import { count, fewer, plural } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
-import type { Actions } from './actions.ts'
+import { type Actions, useSteering } from './actions.ts'
 
 type CompactDialogProps = {
   session: string
@@ -78,12 +78,14 @@ export function CompactDialog({ session, last, actions, onClose, ...chosen }: Co
 }
 
 function PreviewNumbers({ preview: { tokens, rewritten, request } }: { preview: CompactPreview }) {
+  const { scale } = useSteering()
+  const said = (size: number) => plural(Math.round(size * scale), 'token')
   return (
     <>
       <p>
-        {count(tokens.replaced)} tokens become {count(tokens.summary)}: <b>{count(tokens.saved)} fewer</b> in every
-        later call.{' '}
-        <span className="dim">The {plural(rewritten, 'token')} behind it are written to the cache once more.</span>
+        {said(tokens.replaced)} become {count(Math.round(tokens.summary * scale))}: <b>{fewer(tokens.saved * scale)}</b>{' '}
+        in every later call.{' '}
+        <span className="dim">The {said(rewritten)} behind it are written to the cache once more.</span>
       </p>
       {request && (
         <p className="dim">

@@ -371,11 +371,11 @@ function NotThere({ error, retry }: { error: unknown; retry(): void }) {
 
 /** The dialogs of the page, and what opens them. */
 function useDialogs(session: string, data: SessionData, total: number) {
-  const actions = useActions(session, data.reload)
+  const scale = data.now?.scale ?? 1
+  const actions = useActions(session, data.reload, scale)
   const [compactFrom, startCompact] = useState<number>()
   const [stretch, setStretch] = useState<{ from: number; to: number }>()
   const [part, setPart] = useState<{ place: Place; text: string }>()
-  const scale = data.now?.scale ?? 1
   const steering: Steering = useMemo(
     () => ({
       actions,

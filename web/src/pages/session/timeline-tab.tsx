@@ -37,7 +37,7 @@ export function TimelineTab({ calls, window, at, onAt }: TimelineTabProps) {
       />
       <Plot
         {...common}
-        title="Cost of input"
+        title="Cost by call"
         format={price}
         series={[
           { name: 'without edits', values: data.costWithout, tone: 0, fill: true },
@@ -89,15 +89,11 @@ function toSeries(calls: readonly TimelineCall[]) {
   return {
     raw: calls.map(({ raw }) => raw.tokens),
     sent: calls.map(({ sent }) => sent.tokens),
-    cost: calls.map(inputCost),
-    costWithout: calls.map(call => inputCost(call) + call.raw.cost - call.sent.cost),
+    cost: calls.map(({ paid }) => paid.dollars),
+    costWithout: calls.map(({ paid, raw, sent }) => paid.dollars + raw.cost - sent.cost),
     cached: calls.map(cachedShare),
     marks,
   }
-}
-
-function inputCost({ paid }: TimelineCall): number {
-  return paid.dollars - paid.output
 }
 
 /** As the provider reported it; by the model of costs where it did not. */
