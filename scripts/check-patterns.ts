@@ -21,8 +21,10 @@ const ATTACK_MS = 10_000
 /** Without a limit of time: a busy machine changes no verdict. */
 const SETTINGS = { maxRepeatCount: 100, randomSeed: 1, timeout: null } as const
 
-/** Patterns that recheck cannot read, or that are built from words; each is linear for the reason given. */
+/** Patterns that recheck cannot read, or that are built inside a function; each is harmless for the reason given. */
 const JUDGED_BY_HAND: Readonly<Record<string, string>> = {
+  'src/doors/commands/redact.ts':
+    'not ours: a user gives it on their own command line, and it runs in that process alone',
   'web/src/ui/text.tsx': 'an alternative of escaped words, without repetition',
   '/^\\p{RGI_Emoji}$/v': 'one emoji, without repetition',
   '/\\p{RGI_Emoji}|[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Co}\\p{Default_Ignorable_Code_Point}]/gv': 'one character',

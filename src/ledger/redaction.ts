@@ -12,7 +12,7 @@ import { apart, type Secret, secretsIn } from '../recall/secrets.ts'
 import { keyOf } from '../view/sync.ts'
 
 /** What to cover: everything that looks like a secret, every occurrence of a text, or what a regular expression matches. */
-export type ToRedact = { secrets: true } | { text: string } | { pattern: string }
+export type ToRedact = { secrets: true } | { text: string } | { pattern: RegExp }
 
 /** Shorter texts occur in every session. */
 export const SHORTEST_TEXT = 4
@@ -34,7 +34,7 @@ const ARGUMENTS = new Set(['input', 'args', 'arguments'])
 export function placesIn(text: string, what: ToRedact): Secret[] {
   if ('secrets' in what) return secretsIn(text)
   if ('pattern' in what) {
-    const matches = [...text.matchAll(new RegExp(what.pattern, 'gu'))].filter(([match]) => match !== '')
+    const matches = [...text.matchAll(what.pattern)].filter(([match]) => match !== '')
     return matches.map(({ 0: match, index }) => ({ kind: 'pattern', start: index, end: index + match.length }))
   }
   return apart([...formsOf(what.text)].flatMap(form => occurrences(text, form)))

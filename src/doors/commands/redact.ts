@@ -60,14 +60,13 @@ function toRedact({ secrets, text, pattern }: Given): ToRedact {
   if (text !== undefined && text.length < SHORTEST_TEXT) {
     throw new PalimpsestError('INVALID_INPUT', `--text takes at least ${SHORTEST_TEXT} characters.`)
   }
-  if (pattern !== undefined) return { pattern: checked(pattern) }
+  if (pattern !== undefined) return { pattern: patternOf(pattern) }
   return text === undefined ? { secrets: true } : { text }
 }
 
-function checked(pattern: string): string {
+function patternOf(source: string): RegExp {
   try {
-    new RegExp(pattern, 'gu')
-    return pattern
+    return new RegExp(source, 'gu')
   } catch (cause) {
     throw new PalimpsestError('INVALID_INPUT', `--pattern takes a regular expression: ${messageOf(cause)}.`, {}, cause)
   }

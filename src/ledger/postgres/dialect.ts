@@ -12,8 +12,9 @@ const IS_YUGABYTE = /-YB-/
 /** A step of a migration, for the server with this `version()`. */
 export function asSpokenBy(version: string, sql: string): string {
   if (IS_COCKROACH.test(version)) {
-    return sql
-      .replaceAll(/CREATE TABLE \w+ PARTITION OF [^;]*;/g, '')
+    const statements = sql.split(';').filter(statement => !statement.includes(' PARTITION OF '))
+    return statements
+      .join(';')
       .replaceAll(/ PARTITION BY HASH \(\w+\)/g, '')
       .replaceAll(' COLLATE "C"', '')
   }
