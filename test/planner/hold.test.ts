@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { whenItPays } from '../../src/planner/hold.ts'
 import type { Policy } from '../../src/policies/policy.ts'
+import { modelInfo } from '../../src/providers/models.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
 import { bash, user } from '../policies/talk.ts'
@@ -54,13 +55,13 @@ test('while the cache is warm they wait, and say why; in a cold one all are made
   const [waiting] = second.pending
   assert.match(
     waiting!.reason,
-    /^1 edits, \d+ tokens: rewriting \d+ tokens pays back after \d+ calls, and about 1 are to come$/,
+    /^1 edit, \d+ tokens: rewriting [\d,]+ tokens pays back after \d+ calls, and about 1 are to come$/,
   )
   assert.ok(waiting!.saves > 500)
   assert.equal((await step(session, time)).pending.length, 2)
   time.now += 6 * MINUTE
   const { decision, pending } = await session.view()
-  assert.match(decision!, /^\d edits, \d+ tokens: the cache is cold, so they cost nothing$/)
+  assert.match(decision!, /^\d edits, [\d,]+ tokens: the cache is cold, so they cost nothing$/)
   assert.deepEqual(pending, [])
   assert.deepEqual(
     made(session).slice(0, 2),
@@ -74,13 +75,14 @@ test('the sum is of all that wait, and of what is behind the first of them', asy
   const { pending } = await step(session, time)
   const saves = pending.reduce((sum, one) => sum + one.saves, 0)
   const [, edits, tokens, behind, after] =
-    /^(\d+) edits, (\d+) tokens: rewriting (\d+) tokens pays back after (\d+) calls/
+    /^(\d+) edits, ([\d,]+) tokens: rewriting ([\d,]+) tokens pays back after (\d+) calls/
       .exec(pending[0]!.reason)!
-      .map(Number)
-  assert.deepEqual([edits, tokens], [3, saves])
+      .map(number => Number(number.replaceAll(',', '')))
+  const { scale } = modelInfo('claude-sonnet-4-5')
+  assert.deepEqual([edits, tokens], [3, Math.round(saves * scale)], 'in tokens of the provider')
   const { messages } = await session.view({ plan: false })
   assert.ok(behind! > 4 * 600 && messages.length === 9, 'all four results and their calls')
-  assert.equal(after, Math.ceil((behind! * 1.15) / (saves * 0.1)))
+  assert.equal(after, Math.ceil((behind! * 1.15) / (saves * scale * 0.1)))
 })
 
 test('they are made when the calls to come pay for them', async () => {
