@@ -5,9 +5,8 @@
 import { PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
 import type { Setting, SettingsGiven } from '../../session/settings.ts'
-import { type Context, defineCommand, type Report } from '../terminal/command.ts'
+import { type Context, defineCommand, listIn, type Report } from '../terminal/command.ts'
 import { printable, table } from '../terminal/output.ts'
-import { listIn } from './planner-options.ts'
 
 export const config = defineCommand({
   name: 'config',

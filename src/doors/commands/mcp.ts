@@ -1,7 +1,7 @@
 /** `mcp`: our tools for any client of the Model Context Protocol, on stdin and stdout. */
 import { PalimpsestError } from '../../model/errors.ts'
 import type { ToolGroup } from '../mcp/mcp.ts'
-import { defineCommand } from '../terminal/command.ts'
+import { defineCommand, listIn } from '../terminal/command.ts'
 import { warnOfReaders } from '../terminal/home-readers.ts'
 
 export const mcp = defineCommand({
@@ -61,10 +61,7 @@ const USUAL = 4
 
 function groupsIn(list: string | undefined, known: readonly ToolGroup[]): readonly ToolGroup[] {
   if (list === undefined) return known.slice(0, USUAL)
-  const names = list
-    .split(',')
-    .map(name => name.trim())
-    .filter(name => name !== '')
+  const names = listIn(list)
   const unknown = names.find(name => !known.some(group => group === name))
   if (unknown === undefined && names.length > 0) return known.filter(group => names.includes(group))
   throw new PalimpsestError('INVALID_INPUT', `--tools takes ${known.join(', ')}, with commas between them.`, {

@@ -2,7 +2,7 @@
 import { PalimpsestError } from '../../model/errors.ts'
 import type { PresetTuning } from '../../planner/presets.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
-import type { Options, Values } from '../terminal/command.ts'
+import { listIn, type Options, type Values } from '../terminal/command.ts'
 
 export const PLANNER_OPTIONS = {
   policy: { type: 'string', value: 'NAME', about: 'the preset that looks after conversations' },
@@ -71,14 +71,6 @@ function tuningIn({ keep, protect, anchor, marks }: PlannerValues): Record<strin
     ...(anchor === undefined ? {} : { anchor: anchor === 'off' ? false : { every: numberOr(anchor) } }),
     ...(marks === undefined ? {} : { marks: Object.fromEntries(listIn(marks).map(pairIn)) }),
   }
-}
-
-/** The items of a list with commas between them. */
-export function listIn(text: string): string[] {
-  return text
-    .split(',')
-    .map(item => item.trim())
-    .filter(item => item !== '')
 }
 
 function pairIn(text: string): [string, unknown] {

@@ -11,7 +11,7 @@ import type { CompareOptions, Outcome, Recorded, Row } from '../../replay/measur
 import type { Plot } from '../../replay/plot.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { inSteps } from '../../view/totals.ts'
-import { defineCommand, numberOption, reasonOf } from '../terminal/command.ts'
+import { defineCommand, listIn, numberOption, reasonOf } from '../terminal/command.ts'
 import { oneLine, type Paint, printable, sparkline, table } from '../terminal/output.ts'
 import { startProgress } from '../terminal/progress.ts'
 import { readFound, transcriptFiles } from './transcript-files.ts'
@@ -127,14 +127,7 @@ async function plannersOf(list: string, home: string): Promise<PlannerFactory[]>
   const { settingsFor } = await import('../../session/config.ts')
   const { planner: own, tuning } = await settingsFor(home)
   const find = (name: string) => (own?.name === name ? own : findPreset(name, tuning))
-  const names = [
-    ...new Set(
-      list
-        .split(',')
-        .map(name => name.trim())
-        .filter(name => name !== ''),
-    ),
-  ]
+  const names = [...new Set(listIn(list))]
   const unknown = names.find(name => !find(name))
   if (names.length > 0 && unknown === undefined) return names.map(name => find(name)!)
   const known = [...presets, ...(own ? [own] : [])].map(({ name }) => name).join(', ')

@@ -91,6 +91,14 @@ export function wholeNumber(text: string, what: string): number {
   })
 }
 
+/** The items of a list with commas between them. */
+export function listIn(text: string): string[] {
+  return text
+    .split(',')
+    .map(item => item.trim())
+    .filter(item => item !== '')
+}
+
 /** A whole number given as an option, if it is given. */
 export function numberOption(text: string | undefined, what: string): number | undefined {
   return text === undefined ? undefined : wholeNumber(text, what)
