@@ -1,4 +1,4 @@
-# The server with the web UI, from this checkout. On its own, with PostgreSQL, with Dolt: see compose*.yaml.
+# The server with the web UI, from this checkout. compose.yaml has one server, or two on PostgreSQL.
 FROM node:24.21.0-slim AS build
 WORKDIR /build
 COPY . .

@@ -12,6 +12,7 @@ const ROOT = join(import.meta.dirname, '..')
 const text = (name: string) => readFileSync(join(ROOT, name), 'utf8')
 
 type Service = {
+  profiles?: string[]
   build?: string
   image?: string
   extends?: { file: string; service: string }
@@ -21,7 +22,11 @@ type Service = {
   volumes?: string[]
   healthcheck?: object
 }
-type Compose = { services: Record<string, Service>; volumes: Record<string, null> }
+type Compose = {
+  services: Record<string, Service>
+  volumes: Record<string, null>
+  configs?: Record<string, { content: string }>
+}
 
 const hadolint = findHadolint()
 test('hadolint has nothing to say about the Dockerfile', {
@@ -50,8 +55,23 @@ describe('compose files', () => {
   // Newer than the published schema: Compose 2.23.1.
   schema.definitions.config.properties.content = { type: 'string' }
 
-  test('are there for the server alone, with Dolt, with PostgreSQL, and for several servers', () => {
-    assert.deepEqual(names, ['compose.dolt.yaml', 'compose.postgres.yaml', 'compose.scale.yaml', 'compose.yaml'])
+  test('are one server, two servers on PostgreSQL by a profile, and one server with Dolt', () => {
+    assert.deepEqual(names, ['compose.dolt.yaml', 'compose.yaml'])
+    const services = Object.entries(files.get('compose.yaml')!.services)
+    const inProfile = (wanted: string | undefined) =>
+      services.filter(([, { profiles = [] }]) => profiles[0] === wanted).map(([name]) => name)
+    assert.deepEqual(inProfile(undefined), ['palimpsest'])
+    assert.deepEqual(inProfile('scale'), ['one', 'two', 'balancer', 'postgres'])
+  })
+
+  test('compose.yaml is read without any variable, because Compose reads the services of all profiles', () => {
+    assert.doesNotMatch(text('compose.yaml').replace(/^ *#.*$/gm, ''), /\$\{\w+(?!\w*:-)/)
+  })
+
+  test('the balancer sends to the servers of its profile', () => {
+    const { services, configs } = files.get('compose.yaml')!
+    const named = [...configs!.balancer!.content.matchAll(/server (\w+):8787/g)].map(([, name]) => name)
+    assert.deepEqual(named, services['balancer']!.depends_on)
   })
 
   for (const [name, file] of files) {
