@@ -6,6 +6,8 @@
  * same way before it is compared. `link` is the hash of the conversation as the client knows it, for the proxy.
  */
 import { hash } from 'node:crypto'
+import { createContext, Script } from 'node:vm'
+import { messageOf, PalimpsestError } from '../model/errors.ts'
 import { isRecord } from '../model/json.ts'
 import type { Event, Message } from '../model/types.ts'
 import { apart, type Secret, secretsIn } from '../recall/secrets.ts'
@@ -31,13 +33,81 @@ const STRUCTURE = new Set(
 )
 const ARGUMENTS = new Set(['input', 'args', 'arguments'])
 
+/**
+ * A pattern may take exponential time for a text. It may take as long as these allow, and a second more in all its
+ * texts together; then it is refused.
+ */
+const MAX_EXTRA_MS = 1000
+const MS_PER_EVENT = 1
+const CHARS_PER_MS = 10_000
+const extraOf = new WeakMap<RegExp, number>()
+
+export function toPattern(source: string): RegExp {
+  try {
+    return new RegExp(source, 'gu')
+  } catch (cause) {
+    throw new PalimpsestError(
+      'INVALID_INPUT',
+      `The pattern must be a regular expression: ${messageOf(cause)}.`,
+      {},
+      cause,
+    )
+  }
+}
+
 export function placesIn(text: string, what: ToRedact): Secret[] {
-  if ('secrets' in what) return secretsIn(text)
-  if ('pattern' in what) {
-    const matches = [...text.matchAll(what.pattern)].filter(([match]) => match !== '')
+  return looking(what, places => places(text))
+}
+
+/** Gives `work` a function that finds the places in a text, and stops it if a pattern takes too long. */
+function looking<T>(what: ToRedact, work: (places: (text: string) => Secret[]) => T): T {
+  if ('secrets' in what) return work(secretsIn)
+  if ('text' in what) {
+    const forms = [...formsOf(what.text)]
+    return work(text => apart(forms.flatMap(form => occurrences(text, form))))
+  }
+  const { pattern } = what
+  const before = extraOf.get(pattern) ?? 0
+  const began = performance.now()
+  let chars = 0
+  const places = (text: string) => {
+    chars += text.length
+    const matches = [...text.matchAll(pattern)].filter(([match]) => match !== '')
     return matches.map(({ 0: match, index }) => ({ kind: 'pattern', start: index, end: index + match.length }))
   }
-  return apart([...formsOf(what.text)].flatMap(form => occurrences(text, form)))
+  try {
+    return within(Math.ceil(MAX_EXTRA_MS - before), () => work(places))
+  } finally {
+    const extra = performance.now() - began - MS_PER_EVENT - chars / CHARS_PER_MS
+    extraOf.set(pattern, Math.min(MAX_EXTRA_MS - 1, Math.max(0, before + extra)))
+  }
+}
+
+let runner: ((work: () => unknown, timeout: number) => unknown) | undefined
+
+/** Runs work that has no effects. V8 can stop a pattern only in a script that has a time limit. */
+function within<T>(ms: number, work: () => T): T {
+  runner ??= newRunner()
+  try {
+    return runner(work, ms) as T
+  } catch (error) {
+    if (!isRecord(error) || error['code'] !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
+    const message = 'The pattern takes too long for these texts. Use one with fewer repetitions inside repetitions.'
+    throw new PalimpsestError('INVALID_INPUT', message, {}, error)
+  }
+}
+
+function newRunner() {
+  const context = createContext({})
+  const script = new Script('work()')
+  return (work: () => unknown, timeout: number) => {
+    context['work'] = work
+    try {
+      return script.runInContext(context, { timeout })
+    } finally {
+      context['work'] = undefined
+    }
+  }
 }
 
 /** The text itself, and JSON-quoted once and twice. */
@@ -88,13 +158,15 @@ export function redactEvent(event: Event, what: ToRedact, salt: string): EventCh
   if (event.type === 'redact') return undefined
   const kinds: string[] = []
   const texts: RedactedText[] = []
-  const changed = withTexts(event, text => {
-    const places = placesIn(text, what)
-    if (places.length === 0) return text
-    kinds.push(...places.map(({ kind }) => kind))
-    if (event.type === 'entry') texts.push({ length: text.length, hash: saltedHash(salt, text), places })
-    return covered(text, places)
-  })
+  const changed = looking(what, placesOf =>
+    withTexts(event, text => {
+      const places = placesOf(text)
+      if (places.length === 0) return text
+      for (const { kind } of places) kinds.push(kind)
+      if (event.type === 'entry') texts.push({ length: text.length, hash: saltedHash(salt, text), places })
+      return covered(text, places)
+    }),
+  )
   return kinds.length > 0 ? { event: changed, kinds, texts } : undefined
 }
 

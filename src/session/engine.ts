@@ -44,7 +44,7 @@ import {
 import { leaveOutRedacted } from './redacting.ts'
 import { Session } from './session.ts'
 import { dropUnnamed, filesOf, keepArchive, keepFile, rewriteFiles } from './session-files.ts'
-import { aboutOf, type Meta, type SessionInfo, toTags, wholeName } from './session-info.ts'
+import { aboutOf, type Meta, type SessionInfo, toTags, toTitle, wholeName } from './session-info.ts'
 import { type About, type SessionOptions, toldToPlanner } from './session-options.ts'
 import { SessionState } from './state.ts'
 
@@ -298,7 +298,8 @@ export class Palimpsest {
   }
 
   /** Gives a session a title. An empty title removes it, and the first request is the title again. */
-  async entitle(id: string, title: string): Promise<void> {
+  async entitle(id: string, given: string): Promise<void> {
+    const title = toTitle(given)
     await this.#describe(id, ({ title: _, ...about }) => ({ ...about, ...(title ? { title } : {}) }))
   }
 

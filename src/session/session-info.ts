@@ -2,6 +2,7 @@
 import { ledgerId, ownerIn } from '../ledger/owners.ts'
 import type { SessionRow } from '../ledger/store.ts'
 import { PalimpsestError } from '../model/errors.ts'
+import { onOneLine } from '../model/text.ts'
 import type { About } from './session-options.ts'
 
 /** The meta that the ledger keeps of a session. `OpenOptions` explains the fields. */
@@ -32,10 +33,18 @@ export function aboutOf(stored: About = {}, given: About = {}): { about?: About 
   return Object.keys(about).length > 0 ? { about } : {}
 }
 
+export const MAX_TITLE = 200
 export const MOST_TAGS = 20
 const LONGEST_TAG = 50
 /** The length is in code points, as JSON Schema counts. */
 export const TAG = new RegExp(`^[^,\\r\\n]{0,${LONGEST_TAG}}$`, 'u')
+
+/** A title on one line. */
+export function toTitle(given: string): string {
+  const title = onOneLine(given)
+  if (title.length <= MAX_TITLE) return title
+  throw new PalimpsestError('INVALID_INPUT', `A title has at most ${MAX_TITLE} characters.`)
+}
 
 /** Normalises tags: sorted, without duplicates. */
 export function toTags(given: readonly string[]): string[] {

@@ -9,6 +9,7 @@ import {
   type RedactEvent,
   redactAgain,
   redactEvent,
+  toPattern,
   withTexts,
 } from '../../src/ledger/redaction.ts'
 import type { Event, Message } from '../../src/model/types.ts'
@@ -51,6 +52,31 @@ describe('a text', () => {
     assert.equal(covering('a word here', 'word'), 'a **** here')
     assert.equal(covering('x'.repeat(16), 'x'.repeat(16)), '[redacted: text]')
     assert.equal(covering('xxxxxxxx!', 'xxxx'), '********!', 'one behind the other')
+  })
+})
+
+describe('a pattern', () => {
+  const matched = (text: string, source: string) => covered(text, placesIn(text, { pattern: toPattern(source) }))
+
+  test('is covered wherever it matches, by characters and not by halves of them', () => {
+    assert.equal(matched('AB-123 and AB-9, 🙂', '[A-Z]{2}-[0-9]+|.$'), '****** and ****, **')
+    assert.equal(matched('aaa', 'x*'), 'aaa', 'an empty match covers nothing')
+    assert.throws(() => toPattern('('), { code: 'INVALID_INPUT' })
+  })
+
+  test('that takes exponential time is stopped, in an event and in a text', () => {
+    const text = `${'a'.repeat(60)}!`
+    const pattern = toPattern('(a+)+$')
+    const refused = { code: 'INVALID_INPUT', message: /takes too long/ }
+    assert.throws(() => redactEvent(entry(user(text)), { pattern }, ''), refused)
+    assert.throws(() => placesIn(text, { pattern }), refused)
+    assert.equal(matched('a fine text', 'fine'), 'a **** text')
+  })
+
+  test('that takes linear time is never stopped, whatever the length of the texts', () => {
+    const text = `${'lorem ipsum '.repeat(100_000)}AB-1`
+    const pattern = toPattern('AB-[0-9]')
+    for (let i = 0; i < 20; i++) assert.equal(placesIn(text, { pattern }).length, 1)
   })
 })
 

@@ -884,6 +884,7 @@ export type Routes = {
     body: 
       | { secrets: true; sessions?: Array<string>; preview?: boolean }
       | { text: string; sessions?: Array<string>; preview?: boolean }
+      | { pattern: string; sessions?: Array<string>; preview?: boolean }
     answer: Redacted
   }
   'GET /sessions/{session}': { params: { session: string }; answer: Session }

@@ -31,7 +31,7 @@ import { sessions } from '../commands/sessions.ts'
 import { share } from '../commands/share.ts'
 import { show } from '../commands/show.ts'
 import { stats } from '../commands/stats.ts'
-import { tag } from '../commands/tag.ts'
+import { rename, tag } from '../commands/tag.ts'
 import { token } from '../commands/token.ts'
 import { head, verify } from '../commands/verify.ts'
 import { welcome } from '../commands/welcome.ts'
@@ -47,6 +47,7 @@ export const COMMANDS: readonly Command[] = [
   persona,
   sessions,
   tag,
+  rename,
   show,
   context,
   statusline,

@@ -1,6 +1,6 @@
 /** `redact`: covers secrets, a text, or what matches a pattern, in the ledger for good. It first lists what would be covered. */
-import { SHORTEST_TEXT, type ToRedact } from '../../ledger/redaction.ts'
-import { messageOf, PalimpsestError } from '../../model/errors.ts'
+import { SHORTEST_TEXT, type ToRedact, toPattern } from '../../ledger/redaction.ts'
+import { PalimpsestError } from '../../model/errors.ts'
 import { amount } from '../../model/text.ts'
 import { allNames } from '../../session/every-session.ts'
 import { defineCommand, type Report } from '../terminal/command.ts'
@@ -60,16 +60,8 @@ function toRedact({ secrets, text, pattern }: Given): ToRedact {
   if (text !== undefined && text.length < SHORTEST_TEXT) {
     throw new PalimpsestError('INVALID_INPUT', `--text takes at least ${SHORTEST_TEXT} characters.`)
   }
-  if (pattern !== undefined) return { pattern: patternOf(pattern) }
+  if (pattern !== undefined) return { pattern: toPattern(pattern) }
   return text === undefined ? { secrets: true } : { text }
-}
-
-function patternOf(source: string): RegExp {
-  try {
-    return new RegExp(source, 'gu')
-  } catch (cause) {
-    throw new PalimpsestError('INVALID_INPUT', `--pattern takes a regular expression: ${messageOf(cause)}.`, {}, cause)
-  }
 }
 
 function reportOf(sessions: readonly Covered[]): Report {

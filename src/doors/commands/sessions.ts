@@ -35,7 +35,7 @@ export const sessions = defineCommand({
   },
 })
 
-const COLUMNS = ['*SESSION', 'LAST USED', '>EVENTS', 'POLICY', 'MODEL', 'FORKED FROM', 'TAGS']
+const COLUMNS = ['*SESSION', 'LAST USED', '>EVENTS', 'POLICY', 'MODEL', 'FORKED FROM', 'TAGS', 'TITLE']
 
 type Wanted = { limit?: number; contains?: string; after?: string }
 
@@ -48,7 +48,15 @@ async function tagged(pal: Palimpsest, tag: string, { limit = 100, ...wanted }: 
   return list
 }
 
-function toCells({ id, updatedAt, length, policy, model, parent, about: { tags = [] } }: SessionInfo): string[] {
+function toCells({
+  id,
+  updatedAt,
+  length,
+  policy,
+  model,
+  parent,
+  about: { tags = [], title = '' },
+}: SessionInfo): string[] {
   const use = [timeOf(updatedAt), withCommas(length), policy, printable(model)]
-  return [printable(id), ...use, printable(parent?.id ?? ''), printable(tags.join(', '))]
+  return [printable(id), ...use, ...[parent?.id ?? '', tags.join(', '), title].map(one => printable(one))]
 }

@@ -1,5 +1,6 @@
-/** `tag`: a user's own tags on a session, to find sessions, and to keep or remove many at once. */
+/** `tag` and `rename`: a user's own tags on a session, to find, keep or remove many at once, and its own title. */
 import { PalimpsestError } from '../../model/errors.ts'
+import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
 import { defineCommand } from '../terminal/command.ts'
 import { printable } from '../terminal/output.ts'
 
@@ -16,12 +17,36 @@ export const tag = defineCommand({
     if (name === undefined)
       throw new PalimpsestError('INVALID_INPUT', 'Name the session: palimpsest tag SESSION TAG...')
     const pal = await open()
-    const info = await pal.find(name)
-    if (!info) throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${name}.`, { session: name })
+    const { about } = await found(pal, name)
     const removed = new Set(values.remove?.split(',').map(one => one.trim()))
-    const { tags: before = [] } = info.about
+    const { tags: before = [] } = about
     const isChange = added.length > 0 || removed.size > 0
     const tags = isChange ? await pal.setTags(name, [...before.filter(one => !removed.has(one)), ...added]) : before
     return { json: { session: name, tags }, text: () => tags.map(one => printable(one)) }
   },
 })
+
+export const rename = defineCommand({
+  name: 'rename',
+  summary: 'give a session a title, or show the one it has',
+  usage: 'SESSION [TITLE]',
+  details:
+    'The list on the page and a shared file show the title instead of the first request; the session keeps its id. An\n' +
+    "empty title ('') takes it back.",
+  examples: ['palimpsest rename fix-login "Sign-in fails after an update"'],
+  options: {},
+  async run({ args: [name, ...words], open }) {
+    if (name === undefined)
+      throw new PalimpsestError('INVALID_INPUT', 'Name the session: palimpsest rename SESSION TITLE')
+    const pal = await open()
+    if (words.length > 0) await pal.entitle(name, words.join(' '))
+    const { title = '' } = (await found(pal, name)).about
+    return { json: { session: name, title }, text: () => (title === '' ? [] : [printable(title)]) }
+  },
+})
+
+async function found(pal: Palimpsest, name: string): Promise<SessionInfo> {
+  const info = await pal.find(name)
+  if (!info) throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${name}.`, { session: name })
+  return info
+}

@@ -1,9 +1,9 @@
 /**
- * Covers secrets or a text for good, and finds what looks like a secret. Every door redacts through here, so that the
+ * Covers secrets, a text or a pattern for good, and finds what looks like a secret. Every door redacts through here, so that the
  * titles that the server keeps outside of the ledger are redacted too.
  */
 import { z } from 'zod'
-import { type Redacted, SHORTEST_TEXT, type ToRedact } from '../../ledger/redaction.ts'
+import { type Redacted, SHORTEST_TEXT, type ToRedact, toPattern } from '../../ledger/redaction.ts'
 import type { Actor } from '../../memory/store.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import { allNames } from '../../session/every-session.ts'
@@ -13,6 +13,7 @@ import { defineRoute, named, PEOPLE, type Route } from './route.ts'
 import type { ServerStore } from './server-store.ts'
 
 const LONGEST_TEXT = 10_000
+const LONGEST_PATTERN = 1000
 const MOST_SESSIONS = 1000
 
 type Covered = { session: string; kinds: Record<string, number> }
@@ -74,7 +75,7 @@ const chosen = {
 const redact = defineRoute({
   method: 'post',
   path: '/redactions',
-  summary: 'Cover secrets, or a text, in sessions for good; or see what would be covered',
+  summary: 'Cover secrets, a text or a pattern in sessions for good; or see what would be covered',
   description:
     'In messages, edits, kept files and the search index a mask of the same length takes its place. It cannot be undone. ' +
     'An event says when and by whom. Forks that share the text are changed too. Clients that go on keep working.',
@@ -82,6 +83,10 @@ const redact = defineRoute({
   body: z.union([
     z.strictObject({ secrets: z.literal(true), ...chosen }),
     z.strictObject({ text: z.string().min(SHORTEST_TEXT).max(LONGEST_TEXT), ...chosen }),
+    z.strictObject({
+      pattern: z.string().min(1).max(LONGEST_PATTERN).describe('A regular expression of JavaScript, with the flag u.'),
+      ...chosen,
+    }),
   ]),
   answer: named('Redacted', {
     redacted: z.boolean().describe('False for a preview.'),
@@ -95,7 +100,8 @@ const redact = defineRoute({
   refusals: [404],
   run: ({ body, caller, doors }) =>
     doors.heavy.run(async () => {
-      const { sessions: given, preview = false, ...what } = body
+      const { sessions: given, preview = false, ...asked } = body
+      const what = 'pattern' in asked ? { pattern: toPattern(asked.pattern) } : asked
       const pal = doors.desk.of(caller)
       const names = given ?? (await allNames(pal))
       const found = await toBeRedacted(pal, names, what)

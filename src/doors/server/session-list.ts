@@ -1,9 +1,8 @@
 /** Routes: the list of sessions, what they cost by day, and a session's title. */
 import { z } from 'zod'
-import { onOneLine } from '../../model/text.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import { openSample } from '../../session/sample.ts'
-import { MOST_TAGS, TAG } from '../../session/session-info.ts'
+import { MAX_TITLE, MOST_TAGS, TAG } from '../../session/session-info.ts'
 import { dayOf } from '../../view/totals.ts'
 import { familiesOf, type Listed, overviewOf, SORTS, toListed } from './families.ts'
 import type { Caller } from './gate.ts'
@@ -21,7 +20,6 @@ import {
 } from './route.ts'
 import { FamilyOut, SessionOut, SessionRow } from './schemas.ts'
 
-const MAX_TITLE = 200
 const END_OF_TIME = 8.64e15
 const DAYS = 30
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -135,7 +133,7 @@ const entitle = defineRoute({
   answer: SessionOut,
   async run({ params, body, caller, doors }) {
     const { desk } = doors
-    await desk.of(caller).entitle(params.session, onOneLine(body.title).trim())
+    await desk.of(caller).entitle(params.session, body.title)
     return (await desk.find(caller, params.session))!
   },
 })

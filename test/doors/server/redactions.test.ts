@@ -68,6 +68,20 @@ test('is for people: an agent is refused, an admin reaches everybody’s', async
   assert.ok(!(await whole(bob)).includes('xylophone'))
 })
 
+test('covers what a pattern matches; a pattern that is none or takes too long is refused, and the server answers', async () => {
+  const messages = [said('the codes are AB-123456 and AB-654321'), said(`${'a'.repeat(60)}!`, 'assistant')]
+  await call('POST', '/sessions', { token: alice, body: { id: 'codes', messages } })
+  const redact = (pattern: string, preview = false) =>
+    call('POST', '/redactions', { token: alice, body: { sessions: ['codes'], pattern, preview } })
+  assert.deepEqual((await redact('AB-[0-9]{6}', true)).json, {
+    redacted: false,
+    sessions: [{ session: 'codes', kinds: { pattern: 2 } }],
+  })
+  for (const wrong of ['(', '(a+)+$']) assert.equal((await redact(wrong)).status, 422, wrong)
+  assert.equal((await redact('AB-[0-9]{6}')).json.redacted, true)
+  assert.match((await call('GET', '/sessions/codes/view', { token: alice })).text, /the codes are \*{9} and \*{9}/)
+})
+
 test('what is not there, and a text that is everywhere, are refused', async () => {
   const body = { sessions: ['nobody'], secrets: true }
   assert.equal((await call('POST', '/redactions', { token: alice, body })).status, 404)

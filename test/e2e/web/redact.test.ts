@@ -13,7 +13,7 @@ describe('secrets on the page of a session', { skip }, () => {
     const session = await web.pal.session('talk')
     await session.append({
       role: 'user',
-      parts: [{ type: 'text', text: `the token is ${TOKEN}, the word is xylophone` }],
+      parts: [{ type: 'text', text: `the token is ${TOKEN}, the word is xylophone, the code is AB-123` }],
     })
   })
   after(() => web?.close())
@@ -36,7 +36,7 @@ describe('secrets on the page of a session', { skip }, () => {
     await context.close()
   })
 
-  test('are listed and covered with one click, and so is a text that somebody looks for', async () => {
+  test('are listed and covered with one click, and so is a text or a pattern that somebody looks for', async () => {
     const page = await web.page('#/sessions/talk')
     await page.getByText('the word is xylophone').first().waitFor()
     await page.getByRole('button', { name: 'Secrets', exact: true }).click()
@@ -47,6 +47,13 @@ describe('secrets on the page of a session', { skip }, () => {
     await page.getByRole('button', { name: 'Look for it' }).click()
     await page.getByRole('button', { name: 'Cover 1 place for good' }).click()
     await page.getByText('the word is *********').first().waitFor()
+    await page.getByLabel('Cover another text').fill('AB-[0-9]+')
+    await page.getByRole('button', { name: 'Look for it' }).click()
+    await page.getByText('It is nowhere in this session.').waitFor()
+    await page.getByLabel('It is a regular expression').check()
+    await page.getByRole('button', { name: 'Look for it' }).click()
+    await page.getByRole('button', { name: 'Cover 1 place for good' }).click()
+    await page.getByText('the code is ******').first().waitFor()
     const session = await web.pal.session('talk')
     const events = JSON.stringify(await session.events())
     assert.ok(!events.includes(TOKEN) && !events.includes('xylophone'))

@@ -1,4 +1,4 @@
-/** What looks like a secret in a session, and covering it, or a text of one's own, for good. */
+/** What looks like a secret in a session, and covering it, or a text or pattern of one's own, for good. */
 import { useState } from 'react'
 import { getJson, sendJson } from '../../api.ts'
 import type { Redacted, SecretPlace } from '../../api-types.ts'
@@ -10,7 +10,7 @@ import { Failure } from '../../ui/failure.tsx'
 import { plural } from '../../ui/format.ts'
 import { useToasts } from '../../ui/toast.tsx'
 
-type What = { secrets: true } | { text: string }
+type What = { secrets: true } | { text: string } | { pattern: string }
 
 const SHORTEST_TEXT = 4
 
@@ -26,8 +26,11 @@ export function RedactDialog({ session, onClose, onChanged }: RedactDialogProps)
   const toasts = useToasts()
   const found = useResource(`secrets ${session}`, () => getJson('/sessions/{session}/secrets', { params: { session } }))
   const [text, setText] = useState('')
-  /** The text that was looked for, and how often it is there. */
-  const [seen, setSeen] = useState<{ text: string; times: number }>()
+  const [isPattern, setIsPattern] = useState(false)
+  const own: What = isPattern ? { pattern: text } : { text }
+  const key = JSON.stringify(own)
+  /** What was looked for, and how often it is there. */
+  const [seen, setSeen] = useState<{ key: string; times: number }>()
   const cover = (what: What) =>
     toasts.attempt(async () => {
       const done = await askFor(session, what, false)
@@ -36,10 +39,9 @@ export function RedactDialog({ session, onClose, onChanged }: RedactDialogProps)
       found.reload()
       onChanged()
     })
-  const look = () =>
-    toasts.attempt(async () => setSeen({ text, times: timesIn(await askFor(session, { text }, true)) }))
+  const look = () => toasts.attempt(async () => setSeen({ key, times: timesIn(await askFor(session, own, true)) }))
   const secrets = found.value?.secrets
-  const times = seen?.text === text ? seen.times : undefined
+  const times = seen?.key === key ? seen.times : undefined
   return (
     <Dialog wide title="Secrets in this session" onClose={onClose}>
       <p className="dim">
@@ -70,13 +72,17 @@ export function RedactDialog({ session, onClose, onChanged }: RedactDialogProps)
           Cover another text
           <input value={text} onChange={event => setText(event.target.value)} autoComplete="off" />
         </label>
+        <label className="actions">
+          <input type="checkbox" checked={isPattern} onChange={event => setIsPattern(event.target.checked)} />
+          It is a regular expression
+        </label>
         <p className="actions">
-          <Button type="submit" disabled={text.length < SHORTEST_TEXT}>
+          <Button type="submit" disabled={text.length < (isPattern ? 1 : SHORTEST_TEXT)}>
             Look for it
           </Button>
           {times === 0 && <span>It is nowhere in this session.</span>}
           {times !== undefined && times > 0 && (
-            <Button kind="danger" onClick={() => void cover({ text })}>
+            <Button kind="danger" onClick={() => void cover(own)}>
               Cover {plural(times, 'place')} for good
             </Button>
           )}
