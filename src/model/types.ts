@@ -96,6 +96,8 @@ export type Usage = {
   /** Tokens of the output that were reasoning. */
   reasoning?: number
   model?: string
+  /** The provider's id of the answer. A call that an agent copies into another session keeps it. */
+  id?: string
   /** The service tier or speed that was billed, if it is not the default. */
   tier?: string
   /** The client wrote the answer itself ("You have hit your limit"): the provider was not asked, so it is no call. */

@@ -26,6 +26,8 @@ export type SessionReport = {
   format: string
   model: string
   calls: number
+  /** Calls that were copied from the parent, which counts them. */
+  copiedCalls: number
   /** When it began, if the recording says. */
   at: number
   tokens: number
@@ -75,7 +77,7 @@ export async function reportOn(session: TranscriptSession, { format, ...given }:
   const bill = timeline.calls.flatMap(({ at, model: name, paid, modelled, inherited }, i): BillLine[] =>
     inherited ? [] : [{ at, model: name, billedUsd: paid.dollars, modelledUsd: modelled, savedUsd: saved[i] ?? 0 }],
   )
-  const { money } = summaryOf(timeline)
+  const { money, sent } = summaryOf(timeline)
   const title = titleIn(timeline.requests.first ?? '') ?? ''
   const { kept, quotes } = outcome.measures.evidence['quotes']!
   const isSubagent = session.reason === 'sub-agent'
@@ -87,11 +89,12 @@ export async function reportOn(session: TranscriptSession, { format, ...given }:
     model: options.model,
     ...billOf(bill),
     bill,
+    copiedCalls: session.reason === 'fork' ? timeline.calls.length - bill.length : 0,
     project: session.cwd ?? '',
     isSubagent,
     estimatedCalls: money.estimated,
     at: recorded.messages.find(({ at }) => at)?.at ?? 0,
-    tokens: timeline.theirs(base.measures.sent),
+    tokens: sent.raw,
     evidence: { kept, quotes },
     peak: timeline.theirs(base.measures.peak),
     waste: habitsIn(timeline),

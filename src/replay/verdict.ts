@@ -29,6 +29,7 @@ export async function verdictOf(timeline: Timeline, events: readonly Placed[]): 
     without: money.without,
     saved: money.saved,
     calls,
+    copied: timeline.calls.length - calls,
     estimated: money.estimated,
     ...(await quotesIn(timeline, events)),
     cacheLost,

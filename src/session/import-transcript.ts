@@ -101,13 +101,14 @@ function markOf(importedBy: string | undefined): About {
   return importedBy === undefined ? {} : { importedBy }
 }
 
-function aboutOf({ carried, cwd, parent, reason }: TranscriptSession, client: string | undefined): About {
+function aboutOf({ carried, cwd, forkedAt, parent, reason }: TranscriptSession, client: string | undefined): About {
   return {
     ...(client === undefined ? {} : { client }),
     ...(cwd ? { project: cwd } : {}),
     ...(parent === undefined ? {} : { parent: headOf(parent, NAME) }),
     ...(reason === undefined ? {} : { reason }),
     ...(carried > 0 ? { carried } : {}),
+    ...(forkedAt === undefined ? {} : { forkedAt }),
     recorded: true,
   }
 }

@@ -55,7 +55,8 @@ export type FileMark = LightFile & { seq: number }
 
 /**
  * Which agent works in a session and in which folder, its title, and the session that it continues or was started by;
- * `reason` says which. `carried`: how many messages at the beginning come from the parent.
+ * `reason` says which. `carried`: how many messages at the beginning come from the parent. `forkedAt`: when the agent's
+ * file began, if it began with a copy of another session.
  */
 export type About = {
   client?: string
@@ -64,6 +65,7 @@ export type About = {
   parent?: string
   reason?: SessionReason
   carried?: number
+  forkedAt?: number
   /** Tags that people gave the session, sorted, without duplicates. */
   tags?: string[]
   /** Set if the session was imported from an agent's file. */

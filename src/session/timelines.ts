@@ -24,7 +24,7 @@ const EVENTS_PER_PORTION = 250
 /** Longer recordings are replayed only when somebody asks. */
 const MAX_REPLAYED_CALLS = 2000
 /** Raise it when a summary gets other fields or other sums: older summaries are then computed again. */
-const SUMMARY_VERSION = 3
+const SUMMARY_VERSION = 4
 
 /** Facts about a session that are known before its ledger is read. */
 export type Timed = Pick<SessionInfo, 'id' | 'length' | 'model' | 'parent' | 'about'>
@@ -36,7 +36,7 @@ export type SummaryStore = {
 }
 export type KeptSummary = { session: string; length: number; model: string; summary: string }
 
-type Kept = { model: string; timeline: Promise<Timeline> }
+type Kept = { model: string; carried: number; timeline: Promise<Timeline> }
 type Known = { length: number; model: string; summary: Summary }
 /** Replays a recording: dollars that could have been saved on each call. */
 type CouldSave = (timeline: Timeline, messages: readonly Message[]) => Promise<number[]>
@@ -63,13 +63,14 @@ export class Timelines {
 
   /** The timeline of a session up to the length in the list. `id` is the id in the ledger, here and below. */
   of(session: Look, info: Timed): Promise<Timeline> {
-    const { id, length, model } = info
+    const { id, length, model, about } = info
+    const { carried = 0 } = about
     const known = this.#kept.get(id)
-    const before = known?.model === model ? known.timeline : undefined
+    const before = known?.model === model && known.carried === carried ? known.timeline : undefined
     // One after the other: each continues from the end of the one before.
     const timeline = (before ?? this.#start(session, info)).then(found => catchUp(found, session, length))
     this.#kept.delete(id)
-    this.#kept.set(id, { model, timeline })
+    this.#kept.set(id, { model, carried, timeline })
     // Keep the most recently used timelines.
     if (this.#kept.size > this.#most) this.#kept.delete(this.#kept.keys().next().value!)
     timeline.catch(() => this.#kept.get(id)?.timeline === timeline && this.#kept.delete(id))
@@ -95,9 +96,10 @@ export class Timelines {
   }
 
   /** The summary of a session, if it is known without reading the session. */
-  known({ id, length, model }: Timed): Summary | undefined {
+  known({ id, length, model, about }: Timed): Summary | undefined {
     const found = this.#known.get(id)
-    return found?.length === length && found.model === model ? found.summary : undefined
+    const isCurrent = found?.length === length && found.model === model
+    return isCurrent && found.summary.carried === (about.carried ?? 0) ? found.summary : undefined
   }
 
   /** The last known summary, for lists; `isOld` if the session has grown since, `isUntried` if it is to be replayed. */

@@ -4,6 +4,7 @@
  * other bytes would give another chain.
  */
 import { z } from 'zod'
+import { SESSION_REASONS } from '../formats/transcripts/transcript.ts'
 import { isPalimpsestError } from '../model/errors.ts'
 import { isRecord } from '../model/json.ts'
 import type { Event, Message } from '../model/types.ts'
@@ -138,8 +139,9 @@ const wholeSchema = z.object({
     project: z.string().optional(),
     title: z.string().optional(),
     parent: z.string().optional(),
-    reason: z.enum(['compaction', 'rewind', 'sub-agent']).optional(),
+    reason: z.enum(SESSION_REASONS).optional(),
     carried: count.optional(),
+    forkedAt: z.number().optional(),
     tags: z.array(z.string().min(1).regex(TAG)).optional(),
     recorded: z.literal(true).optional(),
   }),

@@ -38,6 +38,8 @@ export type Verdict = {
   /** The number of calls, and how many of them the provider did not report. */
   calls: number
   estimated: number
+  /** Calls at the beginning that the session it came from has paid. */
+  copied: number
   /** Passages of tool results that the agent quoted later, and how many of them were out of view by then. */
   quotes: number
   lost: number

@@ -71,8 +71,7 @@ type TimelineOptions = {
   models?: ModelTable
   overhead?: number
   tools?: ToolTable | undefined
-  /** Events and entries at the beginning that belong to the session that this one was forked from. */
-  inherited?: { events?: number; entries?: number }
+  inherited?: Partial<Timeline['inherited']>
 }
 /** The numbers from which the sums of a call are computed. A prefix is `undefined` if nothing was cached. */
 type Made = {
@@ -99,6 +98,8 @@ export class Timeline {
   /** A user's own rows of the table. */
   readonly models: ModelTable
   readonly calls: TimelineCall[] = []
+  /** Events and entries at the beginning that another session has: it has paid for their calls. */
+  readonly inherited: { events: number; entries: number }
   readonly moments = new Map<string, EditMoment>()
   readonly #map: PartMap
   readonly #units: Units
@@ -126,7 +127,6 @@ export class Timeline {
   #edited = false
   /** Takes the last call back. */
   #takeBack: () => void = () => undefined
-  readonly #inherited: { events: number; entries: number }
   readonly #name: string
   readonly #known = new Map<string, Model>()
   /** The model of the last call, with the cache lifetime that was seen last. */
@@ -139,7 +139,7 @@ export class Timeline {
     this.#own = model
     this.#name = name
     this.models = models
-    this.#inherited = { events: 0, entries: 0, ...inherited }
+    this.inherited = { events: 0, entries: 0, ...inherited }
     this.fold = createFold(count)
     this.#units = createUnits(tools)
     this.#map = new PartMap(this.fold, tools)
@@ -200,8 +200,8 @@ export class Timeline {
   /** Processes the next event of the ledger. */
   take({ seq, at, event }: Placed): void {
     if (event.type === 'entry' && event.message.role === 'assistant' && !this.#isAwaited()) this.#call(at, seq)
-    if (event.type === 'usage' && this.calls.at(-1)?.reported !== undefined) this.#unanswered(at, seq)
-    else if (event.type === 'usage' && this.calls.length === 0) this.#unanswered(at, seq)
+    const last = this.calls.at(-1)
+    if (event.type === 'usage' && (!last || last.reported)) this.#unanswered(at, seq)
     if (event.type === 'edit' || event.type === 'revert' || event.type === 'reapply') {
       this.#before ??= shown(this.fold).slice(0, this.#last.messages)
     }
@@ -254,7 +254,11 @@ export class Timeline {
     }
     this.#requests++
     this.#first ??= request
-    this.#title ??= titleIn(request)
+    if (!this.#isInherited(this.#length - 1, this.fold.entries.length - 1)) this.#title ??= titleIn(request)
+  }
+
+  #isInherited(event: number, entry: number): boolean {
+    return event < this.inherited.events || entry < this.inherited.entries
   }
 
   /** The provider reported a call before its answer is in the ledger: the next assistant message will be the answer. */
@@ -292,7 +296,6 @@ export class Timeline {
     const { length: messages } = peek(this.fold)
     this.#last = { shown, prefix: cold ? undefined : prefix, raw: this.#raw, rawPrefix, messages }
     const entry = this.fold.entries.length
-    const inherited = seq < this.#inherited.events || entry < this.#inherited.entries
     this.calls.push({
       entry,
       at,
@@ -301,7 +304,7 @@ export class Timeline {
       paid: { dollars: 0, output: 0, estimated: true },
       modelled: 0,
       overhead: this.#overhead,
-      ...(inherited ? { inherited: true as const } : {}),
+      ...(this.#isInherited(seq, entry) ? { inherited: true as const } : {}),
       ...this.#sums(),
       ...(miss ? { miss } : {}),
       edits: { ids, saved, undone, ours },

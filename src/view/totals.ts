@@ -12,6 +12,8 @@ export type Summary = {
   /** Requests of the user, and calls of the model. */
   turns: number
   calls: number
+  /** Messages at the beginning that another session has: it has paid for their calls. */
+  carried: number
   edits: number
   /** Tokens in the provider's count, for the next call: the whole original conversation, and the messages shown. */
   tokens: { raw: number; shown: number; window: number }
@@ -58,6 +60,7 @@ export function summaryOf(timeline: Timeline, could?: readonly number[]): Summar
     entries: fold.entries.length,
     turns,
     calls: own.length,
+    carried: timeline.inherited.entries,
     edits: [...fold.records.values()].filter(({ active }) => active).length,
     tokens: { raw: theirs(raw + overhead), shown: theirs(shown + overhead), window: model.window },
     sent: { raw: theirs(total(call => call.raw.tokens)), shown: theirs(total(call => call.sent.tokens)) },

@@ -16,9 +16,10 @@ export type SessionRow = {
     project?: string
     title?: string
     parent?: string
-    reason?: 'compaction' | 'rewind' | 'sub-agent'
+    reason?: 'compaction' | 'rewind' | 'sub-agent' | 'fork'
     tags?: Array<string>
     carried?: number
+    forkedAt?: number
     recorded?: true
     importedBy?: string
   }
@@ -38,6 +39,7 @@ export type Summary = {
   entries: number
   turns: number
   calls: number
+  carried: number
   edits: number
   tokens: { raw: number; shown: number; window: number }
   sent: { raw: number; shown: number }
@@ -77,9 +79,10 @@ export type Family = {
     project?: string
     title?: string
     parent?: string
-    reason?: 'compaction' | 'rewind' | 'sub-agent'
+    reason?: 'compaction' | 'rewind' | 'sub-agent' | 'fork'
     tags?: Array<string>
     carried?: number
+    forkedAt?: number
     recorded?: true
     importedBy?: string
   }
@@ -141,9 +144,10 @@ export type Session = {
     project?: string
     title?: string
     parent?: string
-    reason?: 'compaction' | 'rewind' | 'sub-agent'
+    reason?: 'compaction' | 'rewind' | 'sub-agent' | 'fork'
     tags?: Array<string>
     carried?: number
+    forkedAt?: number
     recorded?: true
     importedBy?: string
   }
@@ -564,6 +568,7 @@ export type Verdict = {
   without: number
   saved: number
   calls: number
+  copied: number
   estimated: number
   quotes: number
   lost: number

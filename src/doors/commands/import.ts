@@ -74,6 +74,7 @@ const MB = 1024 * 1024
 
 async function takeIn(files: readonly FoundFile[], { values, io, open }: ImportContext): Promise<Report> {
   const { importSession, newImportId } = await import('../../session/import-transcript.ts')
+  const { settleCopies } = await import('../../session/copied-calls.ts')
   const importedBy = newImportId()
   const notes: string[] = []
   const found: { number: number; imported: Taken }[] = []
@@ -89,8 +90,9 @@ async function takeIn(files: readonly FoundFile[], { values, io, open }: ImportC
       found.push({ number, imported: { ...done, file: file.path, format } })
     }
   }
-  progress.done()
   const imported = found.sort((a, b) => a.number - b.number).map(one => one.imported)
+  await settleCopies(pal, imported)
+  progress.done()
   const { chosenFor } = await import('../server/deletions.ts')
   const made = (await chosenFor(pal, { import: importedBy })).length
   if (imported.length === 0) notes.push('There is nothing to import.')

@@ -7,6 +7,7 @@ import { stat, writeFile } from 'node:fs/promises'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount, withCommas } from '../../model/text.ts'
 import type { SessionReport, Totals } from '../../replay/report.ts'
+import type { Calls, Copied } from '../../session/copied-calls.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { KnobPoint } from '../../view/figures.ts'
 import type { Rent } from '../../view/rent.ts'
@@ -17,7 +18,7 @@ import { type FoundFile, readFound, transcriptFiles } from './transcript-files.t
 
 const PAGE = 'palimpsest-report.html'
 
-type Found = { report: SessionReport; file: FoundFile }
+type Found = { report: SessionReport; file: FoundFile; copied: Copied | undefined }
 
 export const report = defineCommand({
   name: 'report',
@@ -89,19 +90,39 @@ async function readReports(
   { given, minCalls, limit, notes, progress }: Reading,
 ): Promise<Found[]> {
   const { reportOn } = await import('../../replay/report.ts')
+  const { withCopies } = await import('../../session/copied-calls.ts')
   const found: Found[] = []
+  const copies = await copiesIn(files, limit)
   for (const file of files) {
     progress.step(printable(file.path))
     if (found.length >= limit) break
     const transcript = await readFound(file, notes)
-    for (const session of transcript?.sessions ?? []) {
-      const calls = session.messages.filter(({ role }) => role === 'assistant').length
+    for (const [i, recorded] of transcript?.sessions.entries() ?? []) {
+      const copied = copies.get(file)?.[i]
+      const session = withCopies(recorded, copied)
+      const calls = session.messages.slice(session.carried).filter(({ role }) => role === 'assistant').length
       if (calls < minCalls || found.length >= limit) continue
-      found.push({ report: await reportOn(session, { format: transcript!.format, ...given }), file })
+      found.push({ report: await reportOn(session, { format: transcript!.format, ...given }), file, copied })
     }
   }
+  const repeated = [...copies.values()].flat().filter(copied => copied !== undefined).length
+  if (repeated > 0) notes.push(`${amount(repeated, 'session')} began as a copy of another: copied calls count once.`)
   progress.done()
   return found
+}
+
+/** The calls of each file's sessions that another session had first. All files are read for it, before any replay. */
+async function copiesIn(files: readonly FoundFile[], limit: number): Promise<Map<FoundFile, (Copied | undefined)[]>> {
+  const { callsOfRecording, copiesAmong } = await import('../../session/copied-calls.ts')
+  const read: { file: FoundFile; calls: Calls }[] = []
+  for (const file of files) {
+    if (read.length >= limit) break
+    const { sessions = [] } = (await readFound(file, [])) ?? {}
+    read.push(...sessions.map(session => ({ file, calls: callsOfRecording(session) })))
+  }
+  const copies = copiesAmong(read.map(({ calls }) => calls))
+  const byFile = Map.groupBy(read.keys(), i => read[i]!.file)
+  return new Map([...byFile].map(([file, places]) => [file, places.map(i => copies[i])]))
 }
 
 type Trying = { given: Reading['given']; seconds: number | undefined; progress: Progress }
@@ -109,6 +130,7 @@ type Trying = { given: Reading['given']; seconds: number | undefined; progress: 
 /** Replays each setting of the knob, file by file, most expensive first; each file is read once more. */
 async function readKnob(found: readonly Found[], { given, seconds, progress }: Trying) {
   const { addKnobs, billOf, knobOn } = await import('../../replay/report.ts')
+  const { withCopies } = await import('../../session/copied-calls.ts')
   const costOf = (own: readonly Found[]) => billOf(own.flatMap(one => one.report.bill)).billedUsd
   const files = [...Map.groupBy(found, one => one.file.path).values()].sort((a, b) => costOf(b) - costOf(a))
   const until = seconds === undefined ? Number.POSITIVE_INFINITY : performance.now() + seconds * 1000
@@ -116,11 +138,11 @@ async function readKnob(found: readonly Found[], { given, seconds, progress }: T
   for (const own of files) {
     if (performance.now() >= until) break
     const transcript = await readFound(own[0]!.file, [])
-    for (const { report: one, file } of own) {
+    for (const { report: one, file, copied } of own) {
       if (performance.now() >= until) break
       progress.step(`what the knob does  ${printable(file.path)}`)
       const session = transcript?.sessions.find(({ id }) => id === one.id)
-      if (session) knobs.push(await knobOn(session, one, given))
+      if (session) knobs.push(await knobOn(withCopies(session, copied), one, given))
     }
   }
   progress.done()

@@ -47,10 +47,18 @@ export const why = defineCommand({
     return {
       json: { session: name, ...found, rent, free },
       text: paint => lines({ found, rent: few, free, all: values.calls === true }, paint),
-      notes: found.calls.length === 0 ? ['No call was made in this session yet.'] : [],
+      notes: notesOn(timeline, found),
     }
   },
 })
+
+function notesOn({ calls }: Timeline, found: Why): string[] {
+  const copied = calls.length - found.calls.length
+  return [
+    ...(found.calls.length === 0 ? ['No call was made in this session yet.'] : []),
+    ...(copied > 0 ? [`${amount(copied, 'call')} at the beginning came from another session, which counts them.`] : []),
+  ]
+}
 
 async function timelineFor(name: string, open: () => Promise<Palimpsest>): Promise<Timeline> {
   const isFile = await stat(name).then(

@@ -4,6 +4,7 @@
 import { z } from 'zod'
 import { findOwnSessions, readFoundFile } from '../../formats/transcripts/find-sessions.ts'
 import { PalimpsestError } from '../../model/errors.ts'
+import { settleCopies } from '../../session/copied-calls.ts'
 import { importSession } from '../../session/import-transcript.ts'
 import { ADMINS, type Doors, defineRoute, named, type Route, Time } from './route.ts'
 
@@ -50,6 +51,7 @@ const importLast = defineRoute({
         for (const recorded of sessions) {
           imported.push(await importSession(doors.desk.of(caller), recorded, { client: format }))
         }
+        await settleCopies(doors.desk.of(caller), imported)
         return { session: imported[0]!.session }
       }
       throw new PalimpsestError(

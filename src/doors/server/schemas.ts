@@ -5,6 +5,7 @@
  * session (a result needs its call).
  */
 import { z } from 'zod'
+import { SESSION_REASONS } from '../../formats/transcripts/transcript.ts'
 import type { Part as EnginePart } from '../../model/types.ts'
 import { Index as index, named, Time } from './route.ts'
 
@@ -189,6 +190,7 @@ export const SummaryOut = named('Summary', {
   entries: z.number(),
   turns: z.number().describe('Requests of the user.'),
   calls: z.number().describe('Calls of the model.'),
+  carried: z.number().describe('Messages at the beginning whose calls another session has paid.'),
   edits: z.number().describe('In force.'),
   tokens: z
     .object({ raw: z.number(), shown: z.number(), window: z.number() })
@@ -241,9 +243,10 @@ export const SessionOut = named('Session', {
       project: z.string().optional().describe('The folder that the agent works in.'),
       title: z.string().optional().describe('As somebody named it.'),
       parent: z.string().optional(),
-      reason: z.enum(['compaction', 'rewind', 'sub-agent']).optional().describe('Why it has a parent.'),
+      reason: z.enum(SESSION_REASONS).optional().describe('Why it has a parent.'),
       tags: z.array(z.string()).optional().describe('Words of people, by which sessions are found.'),
       carried: z.number().optional().describe('Messages at the beginning that are those of the parent.'),
+      forkedAt: z.number().optional().describe("When the agent's file began, if it began with a copy of another."),
       recorded: z.literal(true).optional().describe('It was brought in from the file of an agent.'),
       importedBy: z.string().optional().describe('The import that made it.'),
     })

@@ -31,6 +31,7 @@ const verdict = defineRoute({
     without: z.number().describe('The cost without edits.'),
     saved: z.number(),
     calls: z.number(),
+    copied: z.number().describe('Calls at the beginning that the session it came from has paid.'),
     estimated: z.number().describe('Calls that the provider reported nothing of.'),
     quotes: z.number().describe('Places in tool results that the agent quoted later.'),
     lost: z.number().describe('Those of them that were out of view by then.'),

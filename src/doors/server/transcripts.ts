@@ -11,6 +11,7 @@ import { findPreset } from '../../planner/presets.ts'
 import { KEEP_LEVELS, type KeepLevel } from '../../planner/tuning.ts'
 import { dollarsPerUnit, replayOptionsOf, savedByCall, sum } from '../../replay/account.ts'
 import { type Outcome, OWN, prepareSession, sumUp, tryPolicy } from '../../replay/measure/policies.ts'
+import { settleCopies } from '../../session/copied-calls.ts'
 import { importSession, newImportId } from '../../session/import-transcript.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { inSteps } from '../../view/totals.ts'
@@ -72,6 +73,7 @@ const importRoute = defineRoute({
         const name = (sessions.length === 1 ? query.name : undefined) ?? headOf(recorded.id, NAME_LENGTH)
         imported.push(await importSession(doors.desk.of(caller), recorded, { name, client: format, importedBy }))
       }
+      await settleCopies(doors.desk.of(caller), imported)
       return { format, import: importedBy, found: sessions.length, sessions: imported, problems }
     }),
 })

@@ -4,7 +4,8 @@
  * One API response is written as several lines with one `message.id`: they are one message here. The lines are a
  * tree, but results of parallel calls hang beside each other in it, so the order of the file is followed; only
  * where a prompt takes the place of an earlier one (a rewind) a session begins anew from there. A compaction begins
- * a session with the summary; each sub-agent in the file is a session of its own.
+ * a session with the summary; each sub-agent in the file is a session of its own. A fork (`--fork-session`, `/branch`,
+ * `--resume` of old versions) is a file that begins with a copy of another one's lines.
  */
 
 import { isRecord } from '../../model/json.ts'
@@ -53,6 +54,9 @@ class ClaudeCodeParser implements TranscriptParser {
   readonly #recorder = new Recorder()
   readonly #name: string
   #main: Thread | undefined
+  /** The first time in the file that is not of a copied line, and whether the lines so far are copies. */
+  #began: number | undefined
+  #isCopy = false
   readonly #sub = new Map<string, Thread>()
   /** Line → the message line it hangs on (itself, if it is one); and → the sub-agent it belongs to. */
   readonly #anchors = new Map<string, string>()
@@ -67,6 +71,7 @@ class ClaudeCodeParser implements TranscriptParser {
     const uuid = text(entry['uuid'])
     const parent = text(entry['parentUuid']) || text(entry['logicalParentUuid'])
     const type = text(entry['type'])
+    this.#date(entry)
     const speaks = (type === 'user' || type === 'assistant') && isRecord(entry['message'])
     const anchor = this.#anchors.get(parent) ?? ''
     if (uuid !== '') this.#anchors.set(uuid, speaks ? uuid : anchor)
@@ -100,8 +105,22 @@ class ClaudeCodeParser implements TranscriptParser {
   }
 
   #mainThread(entry: Fields): Thread {
-    this.#main ??= newThread(this.#recorder.open({ id: text(entry['sessionId']) || this.#name, ...whereabouts(entry) }))
+    if (this.#main) return this.#main
+    const session = this.#recorder.open({ id: text(entry['sessionId']) || this.#name, ...whereabouts(entry) })
+    this.#main = newThread(session)
+    const at = time(entry['timestamp']) ?? 0
+    if (this.#isCopy) session.forked(at)
+    else if (this.#began !== undefined && at < this.#began) session.forked(this.#began)
     return this.#main
+  }
+
+  /** Copied lines keep their times: one that is older than the file, or names its first session, is a copy. */
+  #date(entry: Fields): void {
+    const at = time(entry['timestamp'])
+    const isCopy = isRecord(entry['forkedFrom'])
+    if (!isCopy && this.#isCopy && at !== undefined) this.#main?.session.forked(at)
+    if (isCopy || at !== undefined) this.#isCopy = isCopy
+    if (!isCopy) this.#began ??= at
   }
 
   /** A sub-agent is known by its id, or in older files by the line that its lines hang on. */
@@ -208,7 +227,7 @@ function contentParts(block: Fields): Part[] {
 
 function usageOf(message: Fields): Usage | undefined {
   const usage = message['usage']
-  const model = text(message['model'])
+  const [model, id] = [text(message['model']), text(message['id'])]
   if (model === '<synthetic>') return { by: 'client' }
   if (!isRecord(usage)) return undefined
   const writes = usage['cache_creation']
@@ -220,6 +239,7 @@ function usageOf(message: Fields): Usage | undefined {
     ...(long > 0 ? { cacheWriteLong: long } : {}),
     output: count(usage['output_tokens']),
     ...(model ? { model } : {}),
+    ...(id ? { id } : {}),
   }
 }
 

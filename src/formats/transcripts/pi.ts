@@ -68,7 +68,11 @@ class PiParser implements TranscriptParser {
     const at = time(entry['timestamp']) ?? time(message['timestamp'])
     if (this.#last !== '' && parent !== '' && parent !== this.#last) this.#branch(parent)
     if (id !== '') this.#last = id
+    const isFirst = this.#session === undefined
     const session = this.#opened()
+    // A fork's file begins with a copy of older entries.
+    const began = time(this.#header['timestamp']) ?? 0
+    if (isFirst && at !== undefined && at < began) session.forked(began)
     if (entry['type'] === 'compaction') return this.#compact(entry, at)
     this.#places.set(line - 1, session.length)
     if (entry['type'] === 'message') speak(session, message, { at, line })
@@ -166,5 +170,7 @@ function usageOf(message: Fields): Usage | undefined {
   const { input, cacheRead, cacheWrite, output } = usage
   const [read, write] = [count(cacheRead), count(cacheWrite)]
   const numbers = { input: count(input), cacheRead: read, cacheWrite: write, output: count(output) }
-  return usageOfNumbers(numbers, text(message['model']))
+  const found = usageOfNumbers(numbers, text(message['model']))
+  const id = text(message['responseId'])
+  return found && id !== '' ? { ...found, id } : found
 }

@@ -9,6 +9,8 @@ export type TranscriptSession = SessionStart & {
   messages: Message[]
   /** How many of the messages the parent session already has (a tail kept by a compaction, or up to a rewind). */
   carried: number
+  /** When the file began, if it began with a copy of another session. */
+  forkedAt?: number
   /** The reported usage, each with the index of its assistant message. */
   usage: { message: number; usage: Usage }[]
 }
@@ -37,6 +39,7 @@ export class SessionCollector {
     if (event.type === 'message') session.messages.push(event.message)
     else if (event.type === 'usage') addUsage(session, event.usage)
     else if (event.type === 'inherit') session.carried = session.messages.length
+    else if (event.type === 'fork') session.forkedAt = event.at
     else if (event.type === 'end') this.#complete.add(session.id)
     else this.#carry(session, event.from, event.to)
   }

@@ -48,7 +48,8 @@ export type Sample = { text: string; values: unknown[] }
 export type Problem = { line?: number; message: string }
 
 /** Why a session does not start as a new conversation. */
-export type SessionReason = 'compaction' | 'rewind' | 'sub-agent'
+export const SESSION_REASONS = ['compaction', 'rewind', 'sub-agent', 'fork'] as const
+export type SessionReason = (typeof SESSION_REASONS)[number]
 
 export type SessionStart = {
   id: string
@@ -63,7 +64,7 @@ export type SessionStart = {
 
 /**
  * `carry`: the messages `from` to `to` (exclusive) of the parent session follow here. `inherit`: all messages so far
- * are the parent's, in other words. `end`: the session is complete, and nothing more is carried from it; a session that
+ * are the parent's, in other words. `fork`: the file began at this time with a copy of another session's file. `end`: the session is complete, and nothing more is carried from it; a session that
  * is open at the end of the file has no `end`.
  */
 export type TranscriptEvent =
@@ -71,6 +72,7 @@ export type TranscriptEvent =
   | { type: 'message'; session: string; message: Message }
   | { type: 'carry'; session: string; from: number; to: number }
   | { type: 'inherit'; session: string }
+  | { type: 'fork'; session: string; at: number }
   | { type: 'usage'; session: string; usage: Usage }
   | { type: 'end'; session: string }
   | { type: 'problem'; problem: Problem }
@@ -253,6 +255,11 @@ export class SessionRecorder {
   inherit(): void {
     this.flush()
     this.#recorder.emit({ type: 'inherit', session: this.id })
+  }
+
+  /** The file began with a copy of another session, at this time or, as far as is known, after it. */
+  forked(at: number): void {
+    this.#recorder.emit({ type: 'fork', session: this.id, at })
   }
 
   flush(): void {

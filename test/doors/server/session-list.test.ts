@@ -106,6 +106,45 @@ test('a recording says what could have been saved: the same in the list, by day 
   assert.equal(totalOf('sample').could, 0, 'it was not recorded without us')
 })
 
+test('a call that a fork has copied counts once in the list, also where the fork was imported and counted first', async t => {
+  const { server, call } = await startServer()
+  t.after(() => server.close())
+  const fileOf = (sessionId: string, asked: readonly string[]) => {
+    const lines = asked.flatMap((content, i) => {
+      const line = { sessionId, isSidechain: false, parentUuid: null, timestamp: new Date(Date.UTC(2027, 5, 1, 9, i)) }
+      const message = { id: `msg_${content}`, model: 'claude-sonnet-4-5', usage: { input_tokens: 1e6 } }
+      return [
+        { ...line, type: 'user', uuid: `u${i}`, message: { role: 'user', content } },
+        {
+          ...line,
+          type: 'assistant',
+          uuid: `a${i}`,
+          message: { ...message, content: [{ type: 'text', text: 'Done.' }] },
+        },
+      ]
+    })
+    return lines.map(line => JSON.stringify(line)).join('\n')
+  }
+  const billed = async () => {
+    const { sessions } = (await call('GET', '/sessions')).json
+    for (const { id } of sessions) await call('GET', `/sessions/${id}/summary`)
+    return (await call('GET', '/families')).json
+  }
+  await call('POST', '/import', { body: fileOf('branch', ['a', 'b', 'c']) })
+  const before = await billed()
+  await call('POST', '/import', { body: fileOf('origin', ['a', 'b']) })
+  const after = await billed()
+  assert.ok(before.billed > 1)
+  assert.equal(after.billed, before.billed)
+  const [family] = after.families
+  assert.deepEqual([family.id, family.summary.calls, family.total.calls], ['origin', 2, 3])
+  assert.deepEqual(
+    family.children.map(({ id, about, summary }: Listed) => [id, about.reason, summary?.calls]),
+    [['branch', 'fork', 1]],
+  )
+  assert.equal((await call('GET', '/sessions/branch/verdict')).json.copied, 2)
+})
+
 test('an import keeps the dates of the recording: of repairs and reports, too', async t => {
   const { server, pal, call } = await startServer()
   t.after(() => server.close())

@@ -152,8 +152,8 @@ test('usage is counted once per response, and times are kept', async () => {
   const { sessions } = await readTranscript(fileOf(sampleText(parallel)))
   const [session] = sessions
   assert.deepEqual(session!.usage, [
-    { message: 1, usage: { input: 3, cacheRead: 5, cacheWrite: 7, output: 2, model: 'claude-x' } },
-    { message: 6, usage: { input: 3, cacheRead: 5, cacheWrite: 7, output: 2, model: 'claude-x' } },
+    { message: 1, usage: { input: 3, cacheRead: 5, cacheWrite: 7, output: 2, model: 'claude-x', id: 'm1' } },
+    { message: 6, usage: { input: 3, cacheRead: 5, cacheWrite: 7, output: 2, model: 'claude-x', id: 'm2' } },
   ])
   assert.equal(session!.model, 'claude-x')
   assert.equal(session!.cwd, '/r')

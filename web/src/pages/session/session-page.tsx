@@ -245,7 +245,7 @@ function SessionHead({ session, data: { info, summary, verdict, would, reload },
           )}
           {value.about.parent && (
             <span>
-              {value.about.reason === 'compaction' ? 'goes on from' : 'started by'}{' '}
+              {LINKS[value.about.reason ?? 'sub-agent']}{' '}
               <a href={hrefOf('sessions', value.about.parent)}>{value.about.parent}</a>
             </span>
           )}
@@ -267,6 +267,8 @@ function SessionHead({ session, data: { info, summary, verdict, would, reload },
     </header>
   )
 }
+
+const LINKS = { compaction: 'goes on from', rewind: 'goes back in', 'sub-agent': 'started by', fork: 'fork of' }
 
 type SidePanelProps = {
   session: string

@@ -71,7 +71,7 @@ function times(number: number): string {
 }
 
 function Facts({ verdict, summary }: { verdict: Verdict; summary: Summary }) {
-  const { billed, without, saved, estimated, calls } = verdict
+  const { billed, without, saved, estimated, calls, copied } = verdict
   const { turns, tokens: size, edits } = summary
   return (
     <dl className="facts">
@@ -96,7 +96,11 @@ function Facts({ verdict, summary }: { verdict: Verdict; summary: Summary }) {
       <div>
         <dt>Turns</dt>
         <dd>
-          {count(turns)} <span>{plural(calls, 'call')}</span>
+          {count(turns)}{' '}
+          <span>
+            {plural(calls, 'call')}
+            {copied > 0 && `, and ${count(copied)} copied from the session above, counted there`}
+          </span>
         </dd>
       </div>
       <div>
