@@ -99,6 +99,23 @@ const ROWS: readonly Row[] = [
     texts: ['true'],
     why: 'a statement that is prepared again is the same statement; it only takes longer',
   },
+  {
+    file: 'src/ledger/filling.ts',
+    line: "const call = parts.find((part): part is ToolCallPart => part.type === 'tool-call' && part.id === id)",
+    texts: ['findLast'],
+    why: 'no two calls of a message have one id',
+  },
+  {
+    file: 'src/ledger/sqlite.ts',
+    line: 'rows.length <= MOST_ROWS && rows.every(({ contents }) => !contents)',
+    texts: ['<'],
+    why: 'one statement and a transaction add the same rows; it only takes longer',
+  },
+  {
+    file: 'src/ledger/sqlite-family.ts',
+    line: 'if (unused.size === 0) return',
+    why: 'a list of nothing is looked through and nothing is dropped; it only takes longer',
+  },
 ]
 
 export const EXCUSED_FILES: readonly string[] = [...new Set(ROWS.map(({ file }) => file))]

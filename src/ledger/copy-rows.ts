@@ -59,9 +59,8 @@ export async function copyRows(from: Sql, to: Sql, rows: RowsToCopy, tally: Copy
       return done
     })
     for (const [i, row] of page.entries()) tally.note(puts[i]!, rowName(table, row, key), rowText(row))
-    const last = page.at(-1)
-    if (!last || page.length < ROWS_PER_PAGE) return
-    after = valuesIn(last, key)
+    if (page.length < ROWS_PER_PAGE) return
+    after = valuesIn(page.at(-1)!, key)
   }
 }
 

@@ -108,13 +108,13 @@ export class OpenedFiles {
 type OpenedFile = { file: string; isSame: () => boolean; close?: () => void }
 
 function byInode(file: string): OpenedFile | undefined {
-  const opened = statSync(file, { throwIfNoEntry: false })
-  if (!opened) return undefined
-  const isSame = () => {
-    const now = statSync(file, { throwIfNoEntry: false })
-    return now?.dev === opened.dev && now.ino === opened.ino
-  }
-  return { file, isSame }
+  const opened = inodeOf(file)
+  return opened === undefined ? undefined : { file, isSame: () => inodeOf(file) === opened }
+}
+
+function inodeOf(file: string): string | undefined {
+  const found = statSync(file, { throwIfNoEntry: false })
+  return found && `${found.dev}:${found.ino}`
 }
 
 /**

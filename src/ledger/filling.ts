@@ -192,7 +192,7 @@ function* findCall(
 ): Steps<ToolCallPart | undefined> {
   const lineage = yield* ask(tables.lineageOf(key))
   for (const own of lineage.toReversed()) {
-    const range = { from: Math.max(0, seq - CALL_WITHIN_EVENTS), to: Math.min(seq - 1, own.upTo) }
+    const range = { from: Math.max(0, seq - CALL_WITHIN_EVENTS), to: own.upTo }
     const body = yield* ask(tables.lastHolding(own.key, `{"id":${JSON.stringify(id)}`, range))
     const parts = body === undefined ? [] : ((yield* messageIn(tables, body))?.parts ?? [])
     const call = parts.find((part): part is ToolCallPart => part.type === 'tool-call' && part.id === id)

@@ -7,6 +7,7 @@ import type { RedactEvent } from '../../src/ledger/redaction.ts'
 import type { LedgerStore, ListOptions, NewRow, Row } from '../../src/ledger/store.ts'
 import type { Event } from '../../src/model/types.ts'
 import { search } from '../../src/recall/search.ts'
+import { familyLaw } from './ledger-family.ts'
 
 /** Opens a store on the same data each time it is called with the same name. */
 export type StoreFactory = (name: string) => Promise<LedgerStore>
@@ -309,6 +310,9 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.equal((await store.read('c')).length, 1)
         assert.deepEqual(await store.redact(['a'], { text: 'xylophone' }, { at: 8, by: 'alice' }), [])
       }))
+
+    test('whatever is appended, forked, removed and covered, each session has its own and can be searched', () =>
+      familyLaw(() => openStore(`family-${Math.random()}`), 4))
 
     test('another handle notices that a session was removed and made anew', async t => {
       const one = await openStore(t.name)

@@ -106,6 +106,21 @@ test('a result is found by its call, whichever step had the call, and in a fork'
   assert.notEqual(await seqOf('f', 'white'), undefined)
 })
 
+test('a hit says where in its part it is: the piece of a long text that has the word', async () => {
+  const { pal, store, stepsOf } = await open()
+  const text = Array.from({ length: 900 }, (_, i) => `Paragraph ${i} has the word needle${i} and some more.`).join(
+    '\n\n',
+  )
+  await (await pal.session('s')).append(said('first'), said(text))
+  await stepsOf('s')
+  for (const word of ['needle0', 'needle450', 'needle899']) {
+    const [hit] = await search(await store.index({ session: 's' }), word, { limit: 1 })
+    const piece = text.slice(hit!.from, hit!.to)
+    assert.ok(piece.includes(`${word} and`) && piece.length < text.length / 10, `${hit!.from} to ${hit!.to}`)
+    assert.ok(hit!.to <= text.length)
+  }
+})
+
 test('a damaged event, or a large text that is missing, leaves the rest to be found', async () => {
   const path = join(folder, 'damaged.sqlite')
   const { pal, store, stepsOf, found } = await open(path)

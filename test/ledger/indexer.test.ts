@@ -45,6 +45,25 @@ test('appends that follow one another are indexed together, once, and then what 
   assert.deepEqual(asked.at(-1), { sessions: ['c'], merge: true }, 'what was behind is done, and not looked at again')
 })
 
+test('when all is indexed nothing is looked at again, and nothing waits', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { indexer, asked } = scripted({ behind: 1 })
+  const soon = async () => {
+    t.mock.timers.tick(1000)
+    for (let i = 0; i < 5; i++) await new Promise(resolve => setImmediate(resolve))
+  }
+  indexer.appended('a')
+  for (let i = 0; i < 5; i++) await soon()
+  assert.deepEqual(asked, [
+    { sessions: ['a'], merge: true },
+    { sessions: undefined, merge: true },
+  ])
+  await indexer.close()
+  indexer.appended('b')
+  await soon()
+  assert.equal(asked.length, 2, 'closed')
+})
+
 test('what is appended while others are indexed is collected, and indexed together', async () => {
   const asked: (readonly string[] | undefined)[] = []
   let goOn = () => {}

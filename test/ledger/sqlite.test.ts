@@ -17,12 +17,16 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import { listStatement } from '../../src/ledger/sqlite-list.ts'
 import { ThreadedLedger } from '../../src/ledger/threaded.ts'
+import { familyLaw } from '../contracts/ledger-family.ts'
 import { ledgerStoreContract } from '../contracts/ledger-store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 ledgerStoreContract('sqlite', async name => new SqliteLedger(join(folder, `${name.replace(/\W+/g, '-')}.sqlite`)))
+
+test('in memory, where nothing waits for a disk, many families keep their law', () =>
+  familyLaw(async () => new SqliteLedger(':memory:'), 80))
 
 test('a page of the list is read from an index, in order, for one owner and for all', async () => {
   const path = join(folder, 'pages.sqlite')
@@ -48,6 +52,18 @@ test('a page of the list is read from an index, in order, for one owner and for 
     }
   }
   db.close()
+})
+
+test('a list of what changed lately leaves out what did not, by the minute of its last change', async () => {
+  const path = join(folder, 'lately.sqlite')
+  const store = new SqliteLedger(path)
+  for (const id of ['old', 'new']) await store.open(id, { at: 1, meta: '{}' })
+  const db = new DatabaseSync(path)
+  db.exec("UPDATE sessions SET changed_minute = changed_minute - 10 WHERE id = 'old'")
+  db.close()
+  const within = async (minutes: number) => (await store.list({ changedWithin: minutes * 60_000 })).map(({ id }) => id)
+  assert.deepEqual([await within(5), await within(15)], [['new'], ['old', 'new']])
+  await store.close()
 })
 
 test('an append writes the page of its event, and no other', async () => {

@@ -150,17 +150,19 @@ test('an early write outlives the machine once it is synced, and syncs at once s
 
 test('a process that does not close its ledger ends by itself, and not before a write that waits is made', async () => {
   const path = join(folder, 'process.sqlite')
-  const program = `
+  const opening = `
     import { DatabaseSync } from 'node:sqlite'
     import { ThreadedLedger } from ${JSON.stringify(pathToFileURL(join(import.meta.dirname, '../../src/ledger/threaded.ts')).href)}
-    const store = new ThreadedLedger(${JSON.stringify(path)})
+    const store = new ThreadedLedger(${JSON.stringify(path)})`
+  const writing = `
     await store.open('a', { at: 0, meta: '{}' })
     const other = new DatabaseSync(${JSON.stringify(path)})
     other.exec('BEGIN IMMEDIATE')
     store.append('a', [${JSON.stringify(row(0))}]).then(made => console.log(made))
     setImmediate(() => { other.exec('ROLLBACK'); other.close() })`
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program])
-  assert.equal(stdout.trim(), 'true')
+  const run = (program: string) => promisify(execFile)(process.execPath, ['--input-type=module', '-e', program])
+  assert.equal((await run(opening)).stdout, '')
+  assert.equal((await run(opening + writing)).stdout.trim(), 'true')
   const store = new SqliteLedger(path)
   assert.equal((await store.read('a')).length, 1)
   await store.close()
