@@ -36,7 +36,7 @@ export function matchesOf(text: string, part: string): number[] {
   const found: number[] = []
   let length = 0
   for (let i = 0; i < text.length; i++) {
-    while (length > 0 && (length === part.length || text[i] !== part[length])) length = border[length - 1] ?? 0
+    while (length > 0 && (length === part.length || text[i] !== part[length])) length = border[length - 1]!
     if (text[i] === part[length]) length++
     if (length === part.length) found.push(i - length + 1)
   }
@@ -48,7 +48,7 @@ function borders(part: string): Int32Array {
   const border = new Int32Array(part.length)
   let length = 0
   for (let i = 1; i < part.length; i++) {
-    while (length > 0 && part[i] !== part[length]) length = border[length - 1] ?? 0
+    while (length > 0 && part[i] !== part[length]) length = border[length - 1]!
     if (part[i] === part[length]) length++
     border[i] = length
   }

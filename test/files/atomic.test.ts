@@ -7,14 +7,16 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   statSync,
   truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { after, test } from 'node:test'
 import { changeFile, changeOwnFile, isTemporary } from '../../src/files/atomic.ts'
 import type { FileJournal } from '../../src/files/journal.ts'
@@ -153,4 +155,50 @@ test('a new file is as others may read it, or private; a changed one stays whose
     { code: 'PATH_REFUSED', message: /read-only/ },
   )
   assert.equal(readFileSync(join(home, 'open'), 'utf8'), 'other')
+})
+
+test('a file of somebody else that we may write is written, although we may not give it back to them', {
+  skip: process.getuid?.() !== 0 && 'only root can make a file of somebody else',
+}, async () => {
+  const home = mkdtempSync(join(folder, 'others-'))
+  const path = join(home, 'a.txt')
+  writeFileSync(path, 'theirs')
+  for (const place of [folder, home, path]) chmodSync(place, 0o777)
+  const locks = process.env.PALIMPSEST_LOCKS
+  process.env.PALIMPSEST_LOCKS = join(home, 'locks')
+  process.seteuid!(65_534)
+  try {
+    await changeOwnFile(path, {}, now => `${now}, ours`)
+  } finally {
+    process.seteuid!(0)
+    process.env.PALIMPSEST_LOCKS = locks
+  }
+  assert.equal(readFileSync(path, 'utf8'), 'theirs, ours')
+  assert.deepEqual([statSync(path).uid, statSync(path).mode & 0o777], [65_534, 0o777])
+})
+
+test('a change is on disk before it is told: the text before it has its name, then the folder', {
+  skip: process.platform !== 'linux' && 'only Linux says which file is open',
+}, async t => {
+  const home = mkdtempSync(join(folder, 'synced-'))
+  const handle = await open(join(home, 'other'), 'w')
+  await handle.close()
+  const synced: [place: string, names: string[]][] = []
+  const { sync } = Object.getPrototypeOf(handle)
+  t.mock.method(Object.getPrototypeOf(handle), 'sync', async function (this: FileHandle) {
+    const place = readlinkSync(`/proc/self/fd/${this.fd}`)
+    synced.push([
+      isTemporary(basename(place)) ? 'text' : basename(place),
+      readdirSync(home).filter(name => !isTemporary(name)),
+    ])
+    return sync.call(this)
+  })
+  const path = join(home, 'a.txt')
+  await changeOwnFile(path, {}, () => 'one')
+  await changeOwnFile(path, {}, () => null)
+  assert.deepEqual(synced, [
+    ['text', ['other']],
+    [basename(home), ['a.txt', 'other']],
+    [basename(home), ['other']],
+  ])
 })

@@ -38,6 +38,19 @@ test('what is missing is added; what differs, or is no text, is named and left a
   )
 })
 
+test('a file that cannot be read for another reason ends the copy', async () => {
+  const from = storeOf(folderWith('failing', { a: 'one' }))
+  const failing = {
+    ...from,
+    folder: from.folder,
+    list: () => from.list('kept'),
+    read: () => Promise.reject(new Error('EIO')),
+  }
+  const to = storeOf(join(base, 'nothing'))
+  await assert.rejects(copyFiles({ ...failing, change: from.change.bind(from) }, to, 'kept', new CopyTally()), /EIO/)
+  assert.deepEqual(await to.list('kept'), [])
+})
+
 test('doing it again adds nothing, and the hash says that all of it is equal', async () => {
   const from = storeOf(folderWith('once', { a: 'one', b: 'two' }))
   const to = storeOf(join(base, 'again'))

@@ -28,3 +28,16 @@ test('the first program of a name that can be run is found, and files that canno
   assert.equal(findProgram('tool', {}), undefined)
   assert.deepEqual([isProgram(join(first, 'tool')), isProgram(join(second, 'tool'))], [false, true])
 })
+
+test('a program of Windows is found by its ending, a batch file too, and without one', {
+  skip: process.platform !== 'win32' && 'programs have no endings here',
+}, () => {
+  for (const name of ['tool.cmd', 'tool', 'both.exe', 'both.cmd', 'bare']) {
+    writeFileSync(join(first, name), '', { mode: 0o700 })
+  }
+  const found = (name: string) => findProgram(name, { Path: first })
+  assert.deepEqual(
+    [found('tool'), found('both'), found('bare')],
+    ['tool.cmd', 'both.exe', 'bare'].map(one => join(first, one)),
+  )
+})

@@ -79,3 +79,14 @@ test('names that only Windows forbids are names elsewhere', {
   for (const path of ['aux.c', 'con', 'ab:c']) assert.equal(await keyIn(root, path), path)
   await assert.rejects(keyIn(root, 'x:y'), { message: /a Windows path/ })
 })
+
+test('names of devices and of streams beside a file are refused on Windows', {
+  skip: process.platform !== 'win32' && 'they are names here',
+}, async () => {
+  const root = await openRoot(folder)
+  for (const path of ['aux', 'con.txt', 'real/NUL', 'COM1/a.txt', 'real\\lpt9.log'])
+    await assert.rejects(keyIn(root, path, true), { code: 'PATH_REFUSED', message: /is a device/ }, path)
+  for (const path of ['a.txt:hidden', 'real/a.txt:$DATA'])
+    await assert.rejects(keyIn(root, path, true), { code: 'PATH_REFUSED', message: /alternate data stream/ }, path)
+  for (const path of ['auxiliary', 'console.txt', 'x-con']) assert.equal(await keyIn(root, path), path)
+})

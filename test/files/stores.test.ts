@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import type { PostgresServer } from '../../scripts/postgres.ts'
-import { HomeFolder } from '../../src/files/folder.ts'
+import { HomeFolder, storeOf } from '../../src/files/folder.ts'
 import { openHomeFiles } from '../../src/files/open.ts'
 import { HomeTable } from '../../src/files/table.ts'
 import { checkFileStore } from '../contracts/file-store.ts'
@@ -13,6 +13,15 @@ import { noPostgres, startPostgres } from '../postgres.ts'
 describe('files in a folder', () => {
   const home = mkdtempSync(join(tmpdir(), 'palimpsest-files-'))
   checkFileStore('folder', async () => new HomeFolder(home))
+
+  test('are in the home itself, and those of users in folders of theirs; a store is what it is', async () => {
+    const files = new HomeFolder(home)
+    const own = files.of(undefined)
+    assert.deepEqual([own.folder, files.of(undefined, 'workspace').folder], [home, join(home, 'workspace')])
+    assert.ok(files.of('ann').folder.startsWith(join(home, 'users')))
+    assert.equal(storeOf(own), own)
+    assert.equal(storeOf(home).folder, home)
+  })
 
   test('are for their owner alone', { skip: process.platform === 'win32' && 'there are no modes here' }, async () => {
     const umask = process.umask(0)
