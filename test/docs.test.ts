@@ -104,7 +104,9 @@ test('programs in the docs import only names that the package exports', () => {
 })
 
 test('links between pages lead somewhere', () => {
-  for (const path of globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT })) {
+  const paths = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT })
+  assert.ok(paths.includes('README.md') && paths.includes('docs/cli.md'))
+  for (const path of paths) {
     for (const [, target] of page(path).matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)) {
       assert.ok(existsSync(join(ROOT, dirname(path), target!)), `${path} → ${target}`)
     }

@@ -155,7 +155,9 @@ for (const [name, read] of Object.entries(READERS)) {
 }
 
 test('a session with such texts is planned, summarised and searched in linear time', async () => {
-  for (const shape of SHAPES.filter(([before, sign]) => before === '' && LONG_SIGNS.has(sign))) {
+  const shapes = SHAPES.filter(([before, sign]) => before === '' && LONG_SIGNS.has(sign))
+  assert.ok(shapes.length >= LONG_SIGNS.size)
+  for (const shape of shapes) {
     await using pal = await openPalimpsest({ home: ':memory:' })
     const session = await pal.session('hostile', { model: 'claude-sonnet-4-5' })
     const start = process.cpuUsage()

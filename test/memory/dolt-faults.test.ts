@@ -85,6 +85,7 @@ describe('faults of a Dolt server', { skip: noDolt }, () => {
           const [outcome] = await Promise.allSettled([memory.propose('ann', 'student', append('two')), sprung])
           assert.equal(outcome?.status === 'rejected' && outcome.reason.code, 'STORE_UNAVAILABLE')
           proxy.resume()
+          await settle(database)
           const again = openMemory(database)
           const open = await again.proposals('ann', { state: 'open' })
           assert.ok(open.length <= 1)
@@ -101,7 +102,7 @@ describe('faults of a Dolt server', { skip: noDolt }, () => {
           const [outcome] = await Promise.allSettled([memory.approve('ann', id, { by: ANN }), sprung])
           assert.equal(outcome?.status === 'rejected' && outcome.reason.code, 'STORE_UNAVAILABLE')
           proxy.resume()
-          await settle(database, id)
+          await settle(database)
           await checkWhole({ database, proposed: new Map([[id, 'two']]), approved: new Set(), first: ['one'] })
         }))
     }
@@ -114,10 +115,11 @@ describe('faults of a Dolt server', { skip: noDolt }, () => {
   })
 
   /** Waits until a statement that was on its way has had its effect or never will. */
-  async function settle(database: string, id: string): Promise<void> {
-    const memory = openMemory(database)
-    for (let i = 0; i < 10 && (await memory.proposal('ann', id)).state === 'open'; i++) await wait(20)
-    await memory.close()
+  async function settle(database: string): Promise<void> {
+    const connection = await createConnection({ host: '127.0.0.1', port: server.port, user: 'root', database })
+    const others = "SELECT id FROM information_schema.processlist WHERE command = 'Query' AND id <> CONNECTION_ID()"
+    while ((await connection.query<RowDataPacket[]>(others))[0].length > 0) await wait(5)
+    connection.destroy()
   }
 
   /** Every approval is in the block once and whole, no other line is, and no branch or change is left over. */

@@ -279,15 +279,14 @@ describe('palimpsest mcp on stdin and stdout', () => {
     const { args, root } = await place()
     await using client = await connect(args)
     const stop = new AbortController()
-    const command = 'touch started; sleep 60; touch finished'
+    const command = 'echo $$ > p; mv p shell; sleep 60'
     const running = client.callTool({ name: 'run_command', arguments: { command } }, undefined, { signal: stop.signal })
-    while (!existsSync(join(root, 'started'))) await new Promise(resolve => setTimeout(resolve, 20))
+    while (!existsSync(join(root, 'shell'))) await new Promise(resolve => setTimeout(resolve, 20))
     stop.abort()
     await assert.rejects(running)
-    assert.match(
-      (await call(client, 'run_command', { command: 'pgrep -f "touch finishe[d]" || echo gone' })).text,
-      /^gone/,
-    )
+    const shell = (await readFile(join(root, 'shell'), 'utf8')).trim()
+    const waiting = `while kill -0 ${shell} 2> /dev/null; do sleep 0.02; done; echo gone`
+    assert.match((await call(client, 'run_command', { command: waiting })).text, /^gone/)
   })
 
   test('a server that is told to stop ends the command that it runs', async () => {
