@@ -5,7 +5,7 @@ import type { Model } from '../providers/models.ts'
 import { dollarsOf } from '../providers/pricing.ts'
 import type { Palimpsest } from '../session/engine.ts'
 import type { Session } from '../session/session.ts'
-import { Timelines } from '../session/timelines.ts'
+import { readTimeline } from '../session/timelines.ts'
 import { noStatistics, type Statistics, statisticsOf } from '../view/statistics.ts'
 import type { DoneReason } from './events.ts'
 
@@ -62,7 +62,6 @@ export type Cost = Pick<Statistics, 'calls' | 'input' | 'cacheRead' | 'cacheWrit
 export async function costOfSession(pal: Palimpsest, session: Session): Promise<Cost> {
   const info = await pal.find(session.id)
   if (!info) return { ...noStatistics(), dollars: 0 }
-  const timeline = await new Timelines(pal.models, { most: 1 }).of(session, info)
-  const { calls, input, cacheRead, cacheWrite, output, cost } = statisticsOf(timeline)
+  const { calls, input, cacheRead, cacheWrite, output, cost } = statisticsOf(await readTimeline(pal, info))
   return { calls, input, cacheRead, cacheWrite, output, dollars: cost }
 }

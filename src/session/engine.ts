@@ -15,7 +15,7 @@ import { openLedger } from '../ledger/open.ts'
 import { ownedBy, ownerIn } from '../ledger/owners.ts'
 import { covered, placesIn, type Redacted, type ToRedact } from '../ledger/redaction.ts'
 import { type Restored, restoreEvents, type ToRestore } from '../ledger/restore.ts'
-import type { LedgerStore, ListOptions, SessionRow } from '../ledger/store.ts'
+import { type LedgerStore, type ListOptions, noSession, type SessionRow } from '../ledger/store.ts'
 import { checkTombstones, type Tombstone } from '../ledger/tombstones.ts'
 import { logDay } from '../memory/workspace.ts'
 import { DEFAULT_MODEL, DEFAULT_PLANNER, homeIn, MEMORY } from '../model/defaults.ts'
@@ -312,7 +312,7 @@ export class Palimpsest {
 
   async #describe(id: string, change: (about: About) => About): Promise<void> {
     const row = await this.#store.find(id)
-    if (!row) throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${id}.`, { session: id })
+    if (!row) throw noSession(id)
     const meta: Meta = parseJson(row.meta)
     await this.#store.setMeta(id, JSON.stringify({ ...meta, about: change(meta.about ?? {}) }))
   }
@@ -321,6 +321,13 @@ export class Palimpsest {
   async find(id: string): Promise<SessionInfo | undefined> {
     const row = await this.#store.find(id)
     return row && this.#toInfo(row)
+  }
+
+  /** The session's row in the list. Throws if there is no session of that name. */
+  async mustFind(id: string): Promise<SessionInfo> {
+    const info = await this.find(id)
+    if (info) return info
+    throw noSession(id)
   }
 
   /** The end of a session's chain. Throws if the ledger does not verify up to it. */

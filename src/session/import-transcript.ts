@@ -13,7 +13,6 @@ import { headOf } from '../model/text.ts'
 import type { Message, Usage } from '../model/types.ts'
 import { TYPICAL_OVERHEAD } from '../providers/models.ts'
 import type { Palimpsest } from './engine.ts'
-import type { Session } from './session.ts'
 import type { About } from './session-options.ts'
 import { type ReadSession, readWhole } from './whole-session.ts'
 
@@ -63,7 +62,7 @@ export async function importSession(
     about: { ...aboutOf(recorded, client), ...(isNew ? markOf(importedBy) : {}) },
     ...(recorded.usage.length === 0 ? { overhead: TYPICAL_OVERHEAD } : {}),
   })
-  const there = await messagesOf(session)
+  const there = await session.messages()
   const differing = there.findIndex((message, i) => messages[i] && !isSame(message, messages[i]))
   if (differing >= 0) throw occupied(session.id, differing)
   const usage = usageByMessage(recorded, messages)
@@ -132,11 +131,6 @@ export function usageByMessage(recorded: TranscriptSession, healed: readonly Mes
       return place === undefined ? [] : [[place, usage] as const]
     }),
   )
-}
-
-async function messagesOf(session: Session): Promise<Message[]> {
-  if (session.fold.entries.length === 0) return []
-  return (await session.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
 }
 
 /** Equal except for the time, which the ledger adds if a recording has none. */

@@ -12,7 +12,7 @@ import { PalimpsestError } from '../model/errors.ts'
 import { imagesIn, textOf } from '../model/leaves.ts'
 import { headOf } from '../model/text.ts'
 import { loadCounter, partTokens } from '../model/tokens.ts'
-import type { Edit, Event, ImagePart, Part } from '../model/types.ts'
+import type { Edit, Event, ImagePart, Message, Part } from '../model/types.ts'
 import type { Place } from '../recall/index.ts'
 import { type Embed, meaningOf } from '../recall/meaning.ts'
 import { search } from '../recall/search.ts'
@@ -97,6 +97,11 @@ export class Look {
   /** What would be sent now, without planning. */
   view(_options: { plan: false }): Promise<View> {
     return this.#state.view({ plan: false })
+  }
+
+  /** The conversation as it happened, before any edit. */
+  messages(): Promise<Message[]> {
+    return this.#state.messages()
   }
 
   /** Searches everything that ever happened, best hit first. Hits say whether they are in view. */

@@ -13,7 +13,7 @@ import type { Message } from '../model/types.ts'
 import type { ModelTable } from '../providers/models.ts'
 import { Timeline } from '../view/timeline.ts'
 import { type Summary, summaryOf } from '../view/totals.ts'
-import type { SessionInfo } from './engine.ts'
+import type { Palimpsest, SessionInfo } from './engine.ts'
 import type { Look } from './look.ts'
 
 /** Timelines that are kept by default; each holds the texts of its session. */
@@ -160,9 +160,8 @@ export class Timelines {
     const timeline = await (this.#kept.has(info.id)
       ? this.of(session, info)
       : this.#start(session, info).then(made => catchUp(made, session, info.length)))
-    const events = isTried ? await session.events() : []
-    const messages = events.flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
-    await this.#keep(info, timeline, isTried ? await this.#couldSave!(timeline, messages) : undefined)
+    const could = isTried ? await this.#couldSave!(timeline, await session.messages()) : undefined
+    await this.#keep(info, timeline, could)
   }
 
   async #keep({ id, model }: Timed, timeline: Timeline, could?: readonly number[]): Promise<Summary> {
@@ -175,6 +174,12 @@ export class Timelines {
     }
     return summary
   }
+}
+
+/** The timeline of one session, for a command that looks at it once. */
+export async function readTimeline(pal: Palimpsest, info: SessionInfo): Promise<Timeline> {
+  const session = await pal.session(info.id, { mustExist: true, asGuest: true })
+  return new Timelines(pal.models, { most: 1 }).of(session, info)
 }
 
 async function catchUp(timeline: Timeline, session: Look, length: number): Promise<Timeline> {

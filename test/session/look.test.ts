@@ -23,6 +23,7 @@ test('what only looks writes nothing to the ledger', async () => {
     eventAt: [0],
     eventsAt: [[0, 1]],
     events: [],
+    messages: [],
   }
   const methods = Object.entries(Object.getOwnPropertyDescriptors(Look.prototype)).flatMap(([name, { value }]) =>
     name !== 'constructor' && typeof value === 'function' ? [[name, value] as const] : [],

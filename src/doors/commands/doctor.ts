@@ -10,7 +10,7 @@ import { PalimpsestError } from '../../model/errors.ts'
 import { amount } from '../../model/text.ts'
 import type { Conversation } from '../../session/conversation-file.ts'
 import type { Violation } from '../../view/legality.ts'
-import { defineCommand, reasonOf } from '../terminal/command.ts'
+import { defineCommand, writeOutput } from '../terminal/command.ts'
 import { type Paint, printable } from '../terminal/output.ts'
 
 type Finding = { session: string; messages: number; violations: (Violation & { role?: string })[] }
@@ -42,9 +42,12 @@ export const doctor = defineCommand({
       return { json: { ...findings, healed: null }, text: paint => lines(findings, paint), exit: broken > 0 ? 1 : 0 }
     }
     const { output, repairs, left } = await healConversation(choose(file.conversations, values.session))
-    if (heal === '-') io.stdout.write(toText(output))
-    else await write(heal, output, values.force === true)
-    if (heal === '-') return undefined
+    const healed = `${JSON.stringify(output, null, 2)}\n`
+    if (heal === '-') {
+      io.stdout.write(healed)
+      return undefined
+    }
+    await writeOutput(heal, healed, { fresh: values.force !== true })
     return {
       json: { ...findings, healed: { file: heal, repairs, left } },
       *text(paint) {
@@ -103,18 +106,4 @@ function choose(conversations: readonly Conversation[], id: string | undefined):
     `The file has ${conversations.length} sessions. Choose one with --session: ${names.slice(0, 10).join(', ')}`,
     { sessions: names },
   )
-}
-
-async function write(path: string, output: unknown, force: boolean): Promise<void> {
-  const { writeFile } = await import('node:fs/promises')
-  await writeFile(path, toText(output), { flag: force ? 'w' : 'wx' }).catch(cause => {
-    if (cause.code === 'EEXIST') {
-      throw new PalimpsestError('ALREADY', `${path} exists already. Write over it with --force.`, { path }, cause)
-    }
-    throw new PalimpsestError('PATH_REFUSED', `Cannot write ${path}: ${reasonOf(cause)}.`, { path }, cause)
-  })
-}
-
-function toText(output: unknown): string {
-  return `${JSON.stringify(output, null, 2)}\n`
 }

@@ -3,7 +3,6 @@
  * been lost. Nothing is sent or recorded.
  */
 
-import { writeFile } from 'node:fs/promises'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount, withCommas } from '../../model/text.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
@@ -11,7 +10,7 @@ import type { CompareOptions, Outcome, Recorded, Row } from '../../replay/measur
 import type { Plot } from '../../replay/plot.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { inSteps } from '../../view/totals.ts'
-import { defineCommand, listIn, numberOption, reasonOf } from '../terminal/command.ts'
+import { defineCommand, listIn, numberOption, writeOutput } from '../terminal/command.ts'
 import { oneLine, type Paint, printable, sparkline, table } from '../terminal/output.ts'
 import { startProgress } from '../terminal/progress.ts'
 import { readFound, transcriptFiles } from './transcript-files.ts'
@@ -252,9 +251,7 @@ function toJson({ session, outcomes }: Played, policies: number) {
 async function drawLongest(path: string, played: readonly Played[], policies: number): Promise<string> {
   const { toSvg } = await import('../../replay/plot.ts')
   const longest = longestOf(played)
-  await writeFile(path, toSvg(plotOf(longest.session.name, longest.outcomes.slice(0, policies)))).catch(cause => {
-    throw new PalimpsestError('PATH_REFUSED', `Cannot write ${path}: ${reasonOf(cause)}.`, { path }, cause)
-  })
+  await writeOutput(path, toSvg(plotOf(longest.session.name, longest.outcomes.slice(0, policies))))
   return `${path} shows ${printable(longest.session.name)}.`
 }
 

@@ -3,7 +3,7 @@
  * is computed on this machine, and the generated page loads nothing from the network.
  */
 
-import { stat, writeFile } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount, withCommas } from '../../model/text.ts'
 import type { SessionReport, Totals } from '../../replay/report.ts'
@@ -11,7 +11,7 @@ import type { Calls, Copied } from '../../session/copied-calls.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { KnobPoint } from '../../view/figures.ts'
 import type { Rent } from '../../view/rent.ts'
-import { defineCommand, type Io, numberOption, reasonOf } from '../terminal/command.ts'
+import { defineCommand, type Io, numberOption, writeOutput } from '../terminal/command.ts'
 import { type Paint, printable, table } from '../terminal/output.ts'
 import { type Progress, startProgress } from '../terminal/progress.ts'
 import { type FoundFile, readFound, transcriptFiles } from './transcript-files.ts'
@@ -63,7 +63,7 @@ export const report = defineCommand({
       if (knob.sessions < found.length) notes.push(`The slider is of ${knob.sessions} of ${found.length} sessions.`)
       const savedSoFar = args.length > 0 ? 0 : await savedIn(await openIfThere())
       const out = values.out ?? PAGE
-      await writePage(out, toHtml(sessions, { savedSoFar, knob, hidesNames: values['hide-names'] === true }))
+      await writeOutput(out, toHtml(sessions, { savedSoFar, knob, hidesNames: values['hide-names'] === true }))
       notes.push(`The page is ${out}. Open it in a browser.`)
     }
     const totals = totalsOf(sessions)
@@ -152,12 +152,10 @@ async function readKnob(found: readonly Found[], { given, seconds, progress }: T
 /** Dollars that edits have saved in the sessions of a home. */
 async function savedIn(pal: Palimpsest | undefined): Promise<number> {
   if (!pal) return 0
-  const { Timelines } = await import('../../session/timelines.ts')
+  const { readTimeline } = await import('../../session/timelines.ts')
+  const { summaryOf } = await import('../../view/totals.ts')
   let saved = 0
-  for (const info of await pal.sessions({ limit: 1000 })) {
-    const session = await pal.session(info.id, { mustExist: true, asGuest: true })
-    saved += (await new Timelines(pal.models, { most: 1 }).summary(session, info)).money.saved
-  }
+  for (const info of await pal.sessions({ limit: 1000 })) saved += summaryOf(await readTimeline(pal, info)).money.saved
   return Math.max(0, saved)
 }
 
@@ -182,12 +180,6 @@ async function newestFirst(paths: readonly string[]): Promise<FoundFile[]> {
     return { file, time }
   })
   return (await Promise.all(timed)).sort((a, b) => b.time - a.time).map(({ file }) => file)
-}
-
-export async function writePage(path: string, html: string): Promise<void> {
-  await writeFile(path, html).catch(cause => {
-    throw new PalimpsestError('PATH_REFUSED', `Cannot write ${path}: ${reasonOf(cause)}.`, { path }, cause)
-  })
 }
 
 type Sums = { totals: Totals; rent: Rent }

@@ -1,8 +1,7 @@
 /** `share`: a session as one HTML file to show to others. */
 import { amount } from '../../model/text.ts'
-import { defineCommand } from '../terminal/command.ts'
+import { defineCommand, writeOutput } from '../terminal/command.ts'
 import { printable } from '../terminal/output.ts'
-import { writePage } from './report.ts'
 
 export const share = defineCommand({
   name: 'share',
@@ -16,18 +15,19 @@ export const share = defineCommand({
     out: { type: 'string', value: 'FILE', about: 'the file to write (SESSION.html)' },
     'hide-names': { type: 'boolean', about: 'hide the title, the project and its folder, and names of users in paths' },
   },
-  async run({ args: [name = ''], values, open, session: openSession }) {
+  async run({ args: [name = ''], values, open }) {
     const { sharePage } = await import('../../replay/share-page.ts')
-    const { Timelines } = await import('../../session/timelines.ts')
+    const { readTimeline } = await import('../../session/timelines.ts')
+    const { summaryOf } = await import('../../view/totals.ts')
     const { safeName } = await import('../../policies/offload.ts')
-    const session = await openSession(name)
     const pal = await open()
-    const info = (await pal.find(name))!
-    const summary = await new Timelines(pal.models, { most: 1 }).summary(session, info)
+    const info = await pal.mustFind(name)
+    const session = await pal.session(name, { mustExist: true })
+    const summary = summaryOf(await readTimeline(pal, info))
     const hidesNames = values['hide-names'] === true
     const { html, secrets } = await sharePage(session, { info, summary, hidesNames })
     const out = values.out ?? `${hidesNames ? 'session' : safeName(name)}.html`
-    await writePage(out, html)
+    await writeOutput(out, html)
     const covered = secrets === 0 ? [] : [`Texts that look like secrets were covered in ${amount(secrets, 'place')}.`]
     return {
       json: { session: name, file: out, bytes: Buffer.byteLength(html), secrets },

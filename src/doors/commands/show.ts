@@ -69,8 +69,7 @@ export async function reportView(
 }
 
 async function reportOriginal(session: Look, { full, last }: Style & { last: number | undefined }): Promise<Report> {
-  const events = await session.events()
-  const messages = events.flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+  const messages = await session.messages()
   const active = session.edits().flatMap(({ edit, active }) => (active ? [edit] : []))
   const entries = messages
     .map((message, entry) => ({ entry, message, edits: active.filter(edit => covers(edit, entry)) }))

@@ -44,15 +44,13 @@ type Read = { id: string; holdout: boolean; of: Statistics }
 
 async function readAll(pal: Palimpsest, { only, since }: { only: string | undefined; since: number }): Promise<Read[]> {
   const { statisticsOf } = await import('../../view/statistics.ts')
-  const { Timelines } = await import('../../session/timelines.ts')
+  const { readTimeline } = await import('../../session/timelines.ts')
   const read: Read[] = []
   for await (const info of sessionsOf(pal, only)) {
-    const { id } = info
     if (info.updatedAt < since) continue
-    const session = await pal.session(id, { mustExist: true, asGuest: true })
-    const timeline = await new Timelines(pal.models, { most: 1 }).of(session, info)
+    const timeline = await readTimeline(pal, info)
     const holdout = timeline.calls.some(({ decision }) => decision?.endsWith('Holdout: never edited.'))
-    read.push({ id, holdout, of: statisticsOf(timeline) })
+    read.push({ id: info.id, holdout, of: statisticsOf(timeline) })
   }
   return read
 }

@@ -1,7 +1,5 @@
 /** `tag` and `rename`: a user's own tags on a session, to find, keep or remove many at once, and its own title. */
-import { PalimpsestError } from '../../model/errors.ts'
-import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
-import { defineCommand } from '../terminal/command.ts'
+import { defineCommand, listIn } from '../terminal/command.ts'
 import { printable } from '../terminal/output.ts'
 
 export const tag = defineCommand({
@@ -13,13 +11,10 @@ export const tag = defineCommand({
     'the tags of the session are shown.',
   examples: ['palimpsest tag fix-login work urgent', 'palimpsest tag fix-login --remove urgent'],
   options: { remove: { type: 'string', value: 'TAGS', about: 'take these off, separated by commas' } },
-  async run({ args: [name, ...added], values, open }) {
-    if (name === undefined)
-      throw new PalimpsestError('INVALID_INPUT', 'Name the session: palimpsest tag SESSION TAG...')
+  async run({ args: [name = '', ...added], values, open }) {
     const pal = await open()
-    const { about } = await found(pal, name)
-    const removed = new Set(values.remove?.split(',').map(one => one.trim()))
-    const { tags: before = [] } = about
+    const { tags: before = [] } = (await pal.mustFind(name)).about
+    const removed = new Set(listIn(values.remove ?? ''))
     const isChange = added.length > 0 || removed.size > 0
     const tags = isChange ? await pal.setTags(name, [...before.filter(one => !removed.has(one)), ...added]) : before
     return { json: { session: name, tags }, text: () => tags.map(one => printable(one)) }
@@ -35,18 +30,10 @@ export const rename = defineCommand({
     "empty title ('') takes it back.",
   examples: ['palimpsest rename fix-login "Sign-in fails after an update"'],
   options: {},
-  async run({ args: [name, ...words], open }) {
-    if (name === undefined)
-      throw new PalimpsestError('INVALID_INPUT', 'Name the session: palimpsest rename SESSION TITLE')
+  async run({ args: [name = '', ...words], open }) {
     const pal = await open()
     if (words.length > 0) await pal.entitle(name, words.join(' '))
-    const { title = '' } = (await found(pal, name)).about
+    const { title = '' } = (await pal.mustFind(name)).about
     return { json: { session: name, title }, text: () => (title === '' ? [] : [printable(title)]) }
   },
 })
-
-async function found(pal: Palimpsest, name: string): Promise<SessionInfo> {
-  const info = await pal.find(name)
-  if (!info) throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${name}.`, { session: name })
-  return info
-}

@@ -3,7 +3,6 @@
  * edits.
  */
 import { stat } from 'node:fs/promises'
-import { PalimpsestError } from '../../model/errors.ts'
 import { amount, asDollars, withCommas } from '../../model/text.ts'
 import type { CauseSum, Free, Why, WhyCause } from '../../replay/why.ts'
 import type { Palimpsest } from '../../session/engine.ts'
@@ -74,11 +73,8 @@ async function timelineFor(name: string, open: () => Promise<Palimpsest>): Promi
 }
 
 async function ledgerTimeline(pal: Palimpsest, name: string): Promise<Timeline> {
-  const { Timelines } = await import('../../session/timelines.ts')
-  const session = await pal.session(name, { mustExist: true, asGuest: true })
-  const info = await pal.find(name)
-  if (!info) throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${name}.`, { session: name })
-  return new Timelines(pal.models, { most: 1 }).of(session, info)
+  const { readTimeline } = await import('../../session/timelines.ts')
+  return readTimeline(pal, await pal.mustFind(name))
 }
 
 const CAUSES: Record<WhyCause, string> = {

@@ -5,7 +5,6 @@
 import { z } from 'zod'
 import type { Memory } from '../../memory/memory.ts'
 import type { Actor } from '../../memory/store.ts'
-import { PalimpsestError } from '../../model/errors.ts'
 import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
 import { everySession } from '../../session/every-session.ts'
 import { actorOf } from './blocks.ts'
@@ -22,7 +21,7 @@ export type ToDelete =
 
 /** The sessions that would be deleted, as the home has them. Throws if a named one does not exist. */
 export async function chosenFor(pal: Palimpsest, given: ToDelete): Promise<SessionInfo[]> {
-  if ('sessions' in given) return Promise.all(given.sessions.map(name => infoOf(pal, name)))
+  if ('sessions' in given) return Promise.all(given.sessions.map(name => pal.mustFind(name)))
   const isChosen = chooser(given)
   const found: SessionInfo[] = []
   for await (const info of everySession(pal)) if (isChosen(info)) found.push(info)
@@ -34,12 +33,6 @@ function chooser(given: Exclude<ToDelete, { sessions: readonly string[] }>): (in
   const { owner } = given
   const before = 'before' in given ? given.before : Number.POSITIVE_INFINITY
   return info => info.updatedAt < before && (owner === undefined || info.owner === owner)
-}
-
-async function infoOf(pal: Palimpsest, name: string): Promise<SessionInfo> {
-  const info = await pal.find(name)
-  if (info) return info
-  throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${name}.`, { session: name })
 }
 
 type Keepers = { pal: Palimpsest; store: ServerStore; memory: Memory }

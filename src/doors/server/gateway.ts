@@ -160,16 +160,12 @@ async function entriesOf(session: Session): Promise<ReadonlyMap<string, number>>
   const from = seen.upTo
   // The messages of entries behind an edit are not loaded.
   const isWhole = entries.slice(from).every(({ message }) => message)
-  const messages = isWhole ? entries.map(({ message }) => message) : await everyMessage(session)
+  const messages = isWhole ? entries.map(({ message }) => message) : await session.messages()
   for (; seen.upTo < entries.length; seen.upTo++) {
     for (const part of messages[seen.upTo]?.parts ?? [])
       if (part.type === 'tool-result') seen.entries.set(part.id, seen.upTo)
   }
   return seen.entries
-}
-
-async function everyMessage(session: Session): Promise<Message[]> {
-  return (await session.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
 }
 
 /** Undefined if an edit of several entries hides this one. */

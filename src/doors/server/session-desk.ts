@@ -161,8 +161,7 @@ export class SessionDesk {
 
   async #kept(caller: Caller, name: string): Promise<Session> {
     const pal = this.of(caller)
-    const info = await pal.find(name)
-    if (!info) throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${name}.`, { session: name })
+    const info = await pal.mustFind(name)
     const known = this.#open.get(keyOf(caller, name))
     // Another process may have removed the session and made another one of that name.
     const isSame = known && (known.createdAt ?? info.createdAt) === info.createdAt

@@ -88,7 +88,7 @@ const would = defineRoute({
     const key = `${caller.role === 'agent'} ${max} ${policy}`
     return rememberWould(timeline, key, () =>
       doors.heavy.run(async () => {
-        const all = (await session.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
+        const all = await session.messages()
         const messages = caller.role === 'agent' ? all.map((one, i) => withoutHidden(session.fold, i, one)) : all
         return wouldOf(timeline, { messages, policy, max })
       }),

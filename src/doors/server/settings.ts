@@ -180,9 +180,8 @@ const knob = defineRoute({
     const { timeline, session } = await openTimeline(doors, caller, params.session)
     if (timeline.calls.length > MAX_CALLS) throw tooMany('calls in one replay', timeline.calls.length, MAX_CALLS)
     const replayed = async () => {
-      const events = await (await doors.desk.open(caller, params.session)).events()
-      const messages = events.flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
-      return knobOf(timeline, session, messages)
+      const opened = await doors.desk.open(caller, params.session)
+      return knobOf(timeline, session, await opened.messages())
     }
     return { session, points: await rememberKnob(timeline, '', () => doors.heavy.run(replayed)) }
   },

@@ -122,9 +122,7 @@ const compare = defineRoute({
   run: ({ params, body, caller, doors }) =>
     doors.heavy.run(async () => {
       const session = await doors.desk.open(caller, params.session)
-      const events = await session.events()
-      const messages = events.flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
-      const recorded = prepareSession(session.id, messages)
+      const recorded = prepareSession(session.id, await session.messages())
       if (recorded.calls > MAX_CALLS) throw tooMany('calls in one comparison', recorded.calls, MAX_CALLS)
       const info = await timed(doors, caller, session)
       const timeline = await doors.timelines.of(session, info)

@@ -121,6 +121,17 @@ export async function readInput(path: string, io: Io): Promise<string> {
   })
 }
 
+/** Writes a file that the user has named. An existing one is replaced, unless it must be `fresh`. */
+export async function writeOutput(path: string, text: string, { fresh = false } = {}): Promise<void> {
+  const { writeFile } = await import('node:fs/promises')
+  await writeFile(path, text, { flag: fresh ? 'wx' : 'w' }).catch(cause => {
+    if (cause.code === 'EEXIST') {
+      throw new PalimpsestError('ALREADY', `${path} exists already. Write over it with --force.`, { path }, cause)
+    }
+    throw new PalimpsestError('PATH_REFUSED', `Cannot write ${path}: ${reasonOf(cause)}.`, { path }, cause)
+  })
+}
+
 /** A value from the text of a file that must be JSON. */
 export function jsonIn(text: string, path: string): unknown {
   try {
