@@ -8,18 +8,21 @@
 import type { ModelMessage } from 'ai'
 import { PalimpsestError } from '../../model/errors.ts'
 import { isRecord, parseJson } from '../../model/json.ts'
-import type { ImagePart, Message, Part, Role, TextPart, ToolCallPart, ToolResultPart } from '../../model/types.ts'
+import type { ImagePart, Message, Part, Role, ToolCallPart, ToolResultPart } from '../../model/types.ts'
 import {
   ANY_IMAGE,
   besideResults,
   type Codec,
   type ImageSource,
+  isRawOf,
   keep,
   originalOf,
   outputParts,
+  plainText,
   rawNote,
   rawPart,
   readContent,
+  readText,
   sameJson,
   TAKEN,
   taken,
@@ -65,10 +68,8 @@ function readBlock(value: unknown, role: Role): Part {
 function readPlain(value: unknown): Part {
   const block = storable(value)
   if (!isRecord(block)) return rawPart(DIALECT, block)
-  if (block.type === 'text' && typeof block.text === 'string') {
-    const part: TextPart = { type: 'text', text: block.text }
-    return keep(part, block, writeBlock(part)[0], { dialect: DIALECT, value: { ...block, text: TAKEN } })
-  }
+  const said = readText(block, 'text', codec('user'))
+  if (said) return said
   const found = imageIn(block)
   if (!found) return rawPart(DIALECT, block)
   const part: ImagePart = { type: 'image', ...found.source }
@@ -148,7 +149,7 @@ function writeMessage(message: Message): AiSdkMessage[] {
   if (message.role === 'system' && !own) {
     return [{ role: 'system', content: message.parts.map(plainText).join('\n') }]
   }
-  const beside = message.role === 'tool' ? besideResults(message).filter(part => !isOwnRaw(part)) : []
+  const beside: Part[] = message.role === 'tool' ? besideResults(message).filter(part => !isRawOf(part, DIALECT)) : []
   const parts = beside.length === 0 ? message.parts : message.parts.filter(part => !beside.includes(part))
   const content = writeContent(parts, own ? own.content : [TAKEN], codec(message.role))
   const after = beside.length === 0 ? [] : writeMessage({ role: 'user', parts: beside })
@@ -176,7 +177,7 @@ function writeBlock(part: Part, role: Role = 'user'): unknown[] {
     case 'image':
       return [writeImage(part, own)]
     case 'raw':
-      if (isOwnRaw(part)) return [alive(part.value)]
+      if (isRawOf(part, DIALECT)) return [alive(part.value)]
       return role === 'assistant' ? [] : [{ type: 'text', text: rawNote(part) }]
   }
 }
@@ -246,12 +247,4 @@ function textOf(value: Uint8Array | ArrayBuffer | URL): string {
   let binary = ''
   for (let i = 0; i < bytes.length; i += 8192) binary += String.fromCharCode(...bytes.subarray(i, i + 8192))
   return btoa(binary)
-}
-
-function plainText(part: Part): string {
-  return part.type === 'text' ? part.text : part.type === 'raw' ? rawNote(part) : ''
-}
-
-function isOwnRaw(part: Part): boolean {
-  return part.type === 'raw' && part.provider === DIALECT
 }

@@ -30,6 +30,7 @@ import {
   type PartWriters,
   rawPart,
   readContent,
+  readText,
   sameJson,
   TAKEN,
   taken,
@@ -116,12 +117,8 @@ function readBlock(block: unknown, role: Role, names: CallNames): Part {
 
 /** A block that may be in a message of the user, in a result and in the system prompt. */
 function readPlain(block: unknown): Part {
-  if (isRecord(block) && block.type === 'text' && typeof block.text === 'string') {
-    const part: Part = { type: 'text', text: block.text }
-    return keep(part, block, writeBlock(part)[0], { dialect: DIALECT, value: { ...block, text: TAKEN } })
-  }
   if (isRecord(block) && block.type === 'image' && isRecord(block.source)) return readImage(block, block.source)
-  return rawPart(DIALECT, block)
+  return readText(block, 'text', codec('user')) ?? rawPart(DIALECT, block)
 }
 
 function readImage(block: Wire, source: Wire): Part {

@@ -23,6 +23,7 @@ import type {
 import {
   ANY_IMAGE,
   besideResults,
+  isRawOf,
   isTaken,
   keep,
   objectInput,
@@ -373,7 +374,9 @@ function writeResult(part: ToolResultPart): Wire {
   const given = own?.functionResponse
   const inner = outputParts(part)
   const text = inner.flatMap(textIn).join('\n')
-  const parts = inner.filter(one => one.type === 'image' || isOwnRaw(one)).flatMap(one => writeBlock(one, 'tool'))
+  const parts = inner
+    .filter(one => one.type === 'image' || isRawOf(one, DIALECT))
+    .flatMap(one => writeBlock(one, 'tool'))
   const media = parts.length > 0 ? { parts } : {}
   if (!own || !isRecord(given)) {
     const response = { [part.isError ? 'error' : 'output']: text }
@@ -398,10 +401,6 @@ function fill(place: unknown, text: string, { edit, isError }: ToolResultPart): 
 function textIn(part: Part): string[] {
   if (part.type === 'text') return [part.text]
   return part.type === 'raw' && part.provider !== DIALECT ? [rawNote(part)] : []
-}
-
-function isOwnRaw(part: Part): boolean {
-  return part.type === 'raw' && part.provider === DIALECT
 }
 
 function idFor(id: string): { id?: string } {

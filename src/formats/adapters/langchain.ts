@@ -22,7 +22,7 @@ import {
 import { PalimpsestError } from '../../model/errors.ts'
 import { isRecord } from '../../model/json.ts'
 import type { Message, Part, ToolCallPart, ToolResultPart } from '../../model/types.ts'
-import { readOpenAIBlock } from './openai-blocks.ts'
+import { openAIBlocks } from './openai-blocks.ts'
 import {
   argumentsOf,
   besideResults,
@@ -33,19 +33,18 @@ import {
   objectInput,
   originalOf,
   outputParts,
-  rawNote,
   rawPart,
   readContent,
   sameJson,
   TAKEN,
   taken,
   UNKNOWN_TOOL,
-  urlOfImage,
   type Wire,
   writeContent,
 } from './original.ts'
 
 const DIALECT = 'langchain'
+const BLOCKS = openAIBlocks(DIALECT)
 
 /** A message as data: the name of its class and what its constructor takes. */
 type Stored = { class: string; fields: Wire }
@@ -58,7 +57,7 @@ export function fromLangChain(messages: readonly BaseMessage[]): Message[] {
       case 'system':
       case 'human': {
         const role = message.type === 'human' ? 'user' : 'system'
-        return withEnvelope({ role, parts: readContent(stored.fields.content, readPlain) }, stored)
+        return withEnvelope({ role, parts: readContent(stored.fields.content, BLOCKS.read) }, stored)
       }
       case 'ai':
         return withEnvelope({ role: 'assistant', parts: readAnswer(stored.fields, names) }, stored)
@@ -131,7 +130,7 @@ function readAnswer(fields: Wire, names: CallNames): Part[] {
 }
 
 function readThought(block: unknown): Part {
-  if (!isRecord(block) || (block.type !== 'thinking' && block.type !== 'reasoning')) return readPlain(block)
+  if (!isRecord(block) || (block.type !== 'thinking' && block.type !== 'reasoning')) return BLOCKS.read(block)
   const field = block.type
   const text = block[field]
   if (typeof text !== 'string') return rawPart(DIALECT, block)
@@ -156,16 +155,12 @@ function withoutInput(block: Wire, input: unknown): Wire {
   return field === undefined ? block : { ...block, [field]: TAKEN }
 }
 
-function readPlain(block: unknown): Part {
-  return readOpenAIBlock(block, { dialect: DIALECT, write: writeBlock })
-}
-
 function readResult(stored: Stored, names: CallNames): Part {
   const { fields } = stored
   const { tool_call_id, content, name } = fields
   const id = String(tool_call_id)
   const known = names.get(id) ?? (typeof name === 'string' ? name : UNKNOWN_TOOL)
-  const output = typeof content === 'string' ? content : Array.isArray(content) ? content.map(readPlain) : ''
+  const output = typeof content === 'string' ? content : Array.isArray(content) ? content.map(BLOCKS.read) : ''
   const part: ToolResultPart = { type: 'tool-result', id, name: known, output }
   if (fields.status === 'error') part.isError = true
   const value = { class: stored.class, fields: { ...fields, content: taken(content) } }
@@ -198,7 +193,7 @@ function writePlain(message: Message): Stored[] {
   const [first] = message.parts
   if (own && !own.fields) return first?.type === 'raw' && isStored(first.value) ? [first.value] : []
   const name = own?.class ?? (message.role === 'system' ? 'SystemMessage' : 'HumanMessage')
-  const content = writeContent(message.parts, own?.fields ? own.fields.content : TAKEN, CODEC)
+  const content = writeContent(message.parts, own?.fields ? own.fields.content : TAKEN, BLOCKS)
   if (content === undefined) return []
   return [{ class: name, fields: own?.fields ? { ...own.fields, content } : { content, ...DEFAULTS } }]
 }
@@ -246,7 +241,6 @@ function withoutCopies(fields: Wire, calls: readonly ToolCallPart[]): Wire {
 
 const DEFAULTS = { additional_kwargs: {}, response_metadata: {} }
 
-const CODEC: Codec = { dialect: DIALECT, write: writeBlock }
 const ANSWER: Codec = { dialect: DIALECT, write: writeSaid }
 
 function writeSaid(part: Part): unknown[] {
@@ -257,25 +251,7 @@ function writeSaid(part: Part): unknown[] {
     return [{ ...own, [String(own.type)]: part.text }]
   }
   if (part.type === 'image' || (part.type === 'raw' && part.provider !== DIALECT)) return []
-  return writeBlock(part)
-}
-
-function writeBlock(part: Part): unknown[] {
-  const own = originalOf(part, DIALECT)
-  switch (part.type) {
-    case 'text':
-      if (part.text === '' && (part.edit !== undefined || !own)) return []
-      return [{ ...(own ?? { type: 'text' }), text: part.text }]
-    case 'image': {
-      const url = urlOfImage(part)
-      if (own && isRecord(own.image_url)) return [{ ...own, image_url: { ...own.image_url, url } }]
-      return [{ type: 'image_url', image_url: { url } }]
-    }
-    case 'raw':
-      return [part.provider === DIALECT ? part.value : { type: 'text', text: rawNote(part) }]
-    default:
-      return []
-  }
+  return BLOCKS.write(part)
 }
 
 function writeCall(part: ToolCallPart): Wire {
@@ -299,7 +275,7 @@ function writeCallBlock(part: ToolCallPart, block: Wire): Wire {
 
 function writeResult(part: ToolResultPart): Stored {
   const own = envelopeOf(part)
-  const content = typeof part.output === 'string' ? part.output : outputParts(part).flatMap(writeBlock)
+  const content = typeof part.output === 'string' ? part.output : outputParts(part).flatMap(BLOCKS.write)
   if (own?.fields) return { class: own.class, fields: { ...own.fields, tool_call_id: part.id, content } }
   const fields = { content, tool_call_id: part.id, name: part.name, ...DEFAULTS }
   return { class: 'ToolMessage', fields: part.isError ? { ...fields, status: 'error' } : fields }

@@ -10,32 +10,32 @@
 
 import { PalimpsestError } from '../../model/errors.ts'
 import { isRecord } from '../../model/json.ts'
-import type { ImagePart, Message, Part, ReasoningPart, ToolCallPart, ToolResultPart } from '../../model/types.ts'
-import { readOpenAIBlock } from './openai-blocks.ts'
+import type { Message, Part, ReasoningPart, ToolCallPart, ToolResultPart } from '../../model/types.ts'
+import { openAIBlocks } from './openai-blocks.ts'
 import {
   argumentsOf,
   besideResults,
   type CallNames,
-  type Codec,
   inputOf,
+  isRawOf,
   isTaken,
   keep,
   originalOf,
   outputParts,
-  rawNote,
+  plainText,
   rawPart,
   readContent,
   sameJson,
   TAKEN,
   taken,
   UNKNOWN_TOOL,
-  urlOfImage,
   type Wire,
   wireMessages,
   writeContent,
 } from './original.ts'
 
 const DIALECT = 'openai-chat'
+const BLOCKS = openAIBlocks(DIALECT)
 
 /** Where servers of this dialect put what the model thought. */
 const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_details']
@@ -49,9 +49,9 @@ export function fromOpenAIChat(messages: readonly OpenAIChatMessage[]): Message[
     switch (wire.role) {
       case 'system':
       case 'user':
-        return withEnvelope({ role: wire.role, parts: readContent(wire.content, readPlain) }, wire)
+        return withEnvelope({ role: wire.role, parts: readContent(wire.content, BLOCKS.read) }, wire)
       case 'developer':
-        return withEnvelope({ role: 'system', parts: readContent(wire.content, readPlain) }, wire)
+        return withEnvelope({ role: 'system', parts: readContent(wire.content, BLOCKS.read) }, wire)
       case 'assistant':
         return withEnvelope({ role: 'assistant', parts: readAssistant(wire, names) }, wire)
       case 'tool':
@@ -145,7 +145,7 @@ function readAssistant(wire: Wire, names: CallNames): Part[] {
   const calls = Array.isArray(wire.tool_calls) ? wire.tool_calls : []
   return [
     ...REASONING_FIELDS.flatMap(field => readReasoning(wire, field)),
-    ...readContent(wire.content, readPlain),
+    ...readContent(wire.content, BLOCKS.read),
     ...calls.map(call => readCall(call, names)),
     ...(isRecord(wire.function_call) ? [rawFunctionCall(wire.function_call)] : []),
   ]
@@ -159,10 +159,6 @@ function readReasoning(wire: Wire, field: string): ReasoningPart[] {
   if (!Array.isArray(value) || value.length === 0) return []
   const text = value.map(detail => (isRecord(detail) && typeof detail.text === 'string' ? detail.text : '')).join('')
   return [{ type: 'reasoning', text, original: { dialect: DIALECT, value: { [field]: value } } }]
-}
-
-function readPlain(block: unknown): Part {
-  return readOpenAIBlock(block, { dialect: DIALECT, write: writeBlock })
 }
 
 function readCall(call: unknown, names: CallNames): Part {
@@ -198,7 +194,7 @@ function readResult(wire: Wire, names: CallNames): Part {
   const readable = content === undefined || content === null || typeof content === 'string' || Array.isArray(content)
   if (typeof id !== 'string' || !readable) return rawPart(DIALECT, wire)
   const own = typeof wire.name === 'string' ? wire.name : UNKNOWN_TOOL
-  const output = Array.isArray(content) ? content.map(readPlain) : (content ?? '')
+  const output = Array.isArray(content) ? content.map(BLOCKS.read) : (content ?? '')
   const part: ToolResultPart = { type: 'tool-result', id, name: names.get(id) ?? own, output }
   const value = 'content' in wire ? { ...wire, content: taken(content) } : wire
   return keep(part, wire, writeResult(part), { dialect: DIALECT, value })
@@ -209,7 +205,7 @@ function writePlain(message: Message): ChatWire[] {
   if (own && !['system', 'developer', 'user'].includes(String(own.role))) {
     return message.parts.flatMap(part => (isOwnRaw(part) ? [part.value] : []))
   }
-  const content = writeContent(message.parts, own ? own.content : TAKEN, CODEC)
+  const content = writeContent(message.parts, own ? own.content : TAKEN, BLOCKS)
   if (own) return content === undefined && 'content' in own ? [] : [filled(own, { content })]
   return content === undefined ? [] : [{ role: message.role, content }]
 }
@@ -220,7 +216,7 @@ function writeAssistant(message: Message): ChatWire[] {
   const said = message.parts.filter(part => part.type === 'text' || (isOwnRaw(part) && !part.original))
   const thought = message.parts.flatMap(part => (part.type === 'reasoning' ? [writeReasoning(part)] : []))
   const reasoning = Object.assign({}, ...thought)
-  const content = writeContent(said, own ? own.content : TAKEN, CODEC)
+  const content = writeContent(said, own ? own.content : TAKEN, BLOCKS)
   if (own) {
     return [filled(own, { ...reasoning, content, tool_calls: calls.length > 0 ? calls : undefined })]
   }
@@ -250,29 +246,6 @@ function writeReasoning(part: ReasoningPart): Wire {
   )
 }
 
-const CODEC: Codec = { dialect: DIALECT, write: writeBlock }
-
-function writeBlock(part: Part): unknown[] {
-  const own = originalOf(part, DIALECT)
-  switch (part.type) {
-    case 'text':
-      if (part.text === '' && (part.edit !== undefined || !own)) return []
-      return [{ ...(own ?? { type: 'text' }), text: part.text }]
-    case 'image':
-      return [writeImage(part, own)]
-    case 'raw':
-      return [part.provider === DIALECT ? part.value : { type: 'text', text: rawNote(part) }]
-    default:
-      return []
-  }
-}
-
-function writeImage(part: ImagePart, own: Wire | undefined): Wire {
-  const url = urlOfImage(part)
-  if (own && isRecord(own.image_url)) return { ...own, image_url: { ...own.image_url, url } }
-  return { type: 'image_url', image_url: { url } }
-}
-
 function writeCall(part: ToolCallPart): Wire {
   const { id, name, input } = part
   const own = originalOf(part, DIALECT)
@@ -288,14 +261,15 @@ function writeResult(part: ToolResultPart): ChatWire {
   const own = originalOf(part, DIALECT)
   const { id, output } = part
   if (!own) return { role: 'tool', tool_call_id: id, content: typeof output === 'string' ? output : textOf(part) }
-  const content = typeof output === 'string' ? output : outputParts(part).flatMap(writeBlock)
+  const content = typeof output === 'string' ? output : outputParts(part).flatMap(BLOCKS.write)
   const none = (own.content === undefined || own.content === null) && content === ''
   return none ? { ...own, role: 'tool', tool_call_id: id } : { ...own, role: 'tool', tool_call_id: id, content }
 }
 
 function textOf(part: ToolResultPart): string {
   return outputParts(part)
-    .flatMap(inner => (inner.type === 'text' ? [inner.text] : inner.type === 'raw' ? [rawNote(inner)] : []))
+    .filter(({ type }) => type === 'text' || type === 'raw')
+    .map(plainText)
     .join('\n')
 }
 
@@ -303,6 +277,4 @@ function rawCallIn(part: Part): unknown[] {
   return isOwnRaw(part) && originalOf(part, DIALECT)?.tool_calls ? [part.value] : []
 }
 
-function isOwnRaw(part: Part): part is Part & { type: 'raw'; value: ChatWire } {
-  return part.type === 'raw' && part.provider === DIALECT
-}
+const isOwnRaw = (part: Part) => isRawOf<ChatWire>(part, DIALECT)

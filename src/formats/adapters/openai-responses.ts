@@ -16,12 +16,15 @@ import {
   type Codec,
   imageFromUrl,
   inputOf,
+  isRawOf,
   keep,
   originalOf,
   outputParts,
+  plainText,
   rawNote,
   rawPart,
   readContent,
+  readText,
   sameJson,
   TAKEN,
   taken,
@@ -175,15 +178,11 @@ function readResult(item: Wire, names: CallNames): Part {
 }
 
 function readPlain(block: unknown): Part {
-  if (isRecord(block) && block.type === 'input_text' && typeof block.text === 'string') {
-    const part: Part = { type: 'text', text: block.text }
-    return keep(part, block, writeBlock(part)[0], { dialect: DIALECT, value: { ...block, text: TAKEN } })
-  }
   if (isRecord(block) && block.type === 'input_image' && typeof block.image_url === 'string') {
     const part: ImagePart = { type: 'image', ...imageFromUrl(block.image_url) }
     return keep(part, block, writeBlock(part)[0], { dialect: DIALECT, value: { ...block, image_url: TAKEN } })
   }
-  return rawPart(DIALECT, block)
+  return readText(block, 'input_text', CODEC) ?? rawPart(DIALECT, block)
 }
 
 function writeMessage(message: Message): Wire[] {
@@ -304,16 +303,10 @@ function writeBlock(part: Part): unknown[] {
   }
 }
 
-function plainText(part: Part): string {
-  return part.type === 'text' ? part.text : part.type === 'raw' ? rawNote(part) : ''
-}
-
 /** An item of its own that holds tools or settings. */
 function isSettings(message: Message): boolean {
   const { role, parts } = message
   return role === 'system' && parts.length > 0 && !originalOf(message, DIALECT) && parts.every(isOwnRaw)
 }
 
-function isOwnRaw(part: Part): part is Part & { type: 'raw'; value: Wire } {
-  return part.type === 'raw' && part.provider === DIALECT
-}
+const isOwnRaw = (part: Part) => isRawOf<Wire>(part, DIALECT)

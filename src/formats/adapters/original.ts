@@ -120,6 +120,13 @@ export function readContent(content: unknown, read: (block: unknown) => Part): P
   return Array.isArray(content) ? content.map(read) : []
 }
 
+/** A block with a text under `text`; undefined if it is none of that type. */
+export function readText(block: unknown, type: string, { dialect, write }: Codec): Part | undefined {
+  if (!isRecord(block) || block.type !== type || typeof block.text !== 'string') return undefined
+  const part: Part = { type: 'text', text: block.text }
+  return keep(part, block, write(part)[0], { dialect, value: { ...block, text: TAKEN } })
+}
+
 export type Codec = { dialect: Dialect; write: (part: Part) => unknown[] }
 
 /**
@@ -144,6 +151,15 @@ export function outputParts(part: { output: string | Part[]; edit?: string }): P
 
 export function rawPart(provider: Dialect, value: unknown): RawPart {
   return { type: 'raw', provider, value }
+}
+
+export function isRawOf<V = unknown>(part: Part, dialect: Dialect): part is RawPart & { value: V } {
+  return part.type === 'raw' && part.provider === dialect
+}
+
+/** The text of a part, for places that take nothing else. */
+export function plainText(part: Part): string {
+  return part.type === 'text' ? part.text : part.type === 'raw' ? rawNote(part) : ''
 }
 
 /** The text that replaces an opaque block of another dialect. */
