@@ -8,7 +8,7 @@
 
 import { requestIn } from '../calls/requests.ts'
 import { textOf } from '../model/leaves.ts'
-import { boundedTo, headOf } from '../model/text.ts'
+import { headOf, inOneLine } from '../model/text.ts'
 import type { Message, ToolResultPart } from '../model/types.ts'
 
 type DemoCall = { name: string; input: Record<string, unknown> }
@@ -41,7 +41,7 @@ function tour(scene: Scene): DemoTurn {
 
 const TOUR: readonly ((scene: Scene) => DemoTurn)[] = [
   ({ request }) => ({
-    text: `I am the demo that comes with Palimpsest: a script, not a language model. I give the same tour whatever you ask (you asked: “${short(request)}”), but everything you see is real: the files, the commands, the ledger, the edits.\n\nFirst I look around. Three calls in one step run at the same time.`,
+    text: `I am the demo that comes with Palimpsest: a script, not a language model. I give the same tour whatever you ask (you asked: “${inOneLine(request, 120)}”), but everything you see is real: the files, the commands, the ledger, the edits.\n\nFirst I look around. Three calls in one step run at the same time.`,
     calls: [
       { name: 'list_files', input: {} },
       { name: 'read_file', input: { path: 'README.md' } },
@@ -179,9 +179,4 @@ function remember(results: readonly ToolResultPart[], fact: string): DemoCall {
 function longestWord(request: string): string {
   const words = request.match(/[\p{L}\p{N}_]+/gu) ?? ['cart']
   return words.reduce((best, word) => (word.length > best.length ? word : best))
-}
-
-function short(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim()
-  return boundedTo(line, 120)
 }

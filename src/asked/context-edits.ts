@@ -9,7 +9,7 @@
 import { PalimpsestError } from '../model/errors.ts'
 import { isRecord } from '../model/json.ts'
 import { textOf, withLeaves } from '../model/leaves.ts'
-import { cut, headOf } from '../model/text.ts'
+import { cut, inOneLine } from '../model/text.ts'
 import type { Edit, Part } from '../model/types.ts'
 import { relate } from '../view/edits.ts'
 import type { Fold } from '../view/fold.ts'
@@ -295,6 +295,5 @@ export function operationName(operation: EditOperation): string {
 }
 
 function quote(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim()
-  return `"${line.length > 80 ? `${headOf(line, 77)}…` : line}"`
+  return `"${inOneLine(text, 80)}"`
 }

@@ -1,5 +1,6 @@
-/** Finds programs on the PATH as a shell does, if they are executable. */
+/** Finds programs on the PATH as a shell does, if they are executable; and a port that is free. */
 import { accessSync, constants } from 'node:fs'
+import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import type { Environment } from '../model/defaults.ts'
 
@@ -16,4 +17,15 @@ export function isProgram(path: string): boolean {
   } catch {
     return false
   }
+}
+
+/** A port of loopback that nothing listens on. */
+export function freePort(): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>()
+  const server = createServer().on('error', reject)
+  server.listen(0, '127.0.0.1', () => {
+    const address = server.address()
+    server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+  })
+  return promise
 }

@@ -7,7 +7,7 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isPalimpsestError } from '../model/errors.ts'
-import type { RecallIndex, Scope, Span } from '../recall/index.ts'
+import { type RecallIndex, type Scope, type Span, sessionIn } from '../recall/index.ts'
 import {
   guard,
   inTransaction,
@@ -237,14 +237,14 @@ export class SqliteLedger implements LedgerStore {
 
   /** The index with everything that was appended here or, for one session, by anybody. */
   async index(scope: Scope): Promise<RecallIndex> {
-    const session = sessionOf(scope)
+    const session = sessionIn(scope)
     if (session !== undefined) guard(() => this.#lineage(session))
     return this.readIndex(scope, { behind: this.#indexer ? await this.#indexer.catchUp(session) : false })
   }
 
   /** The index as it is. `behind`: whether the caller knows of events that are not in it. */
   readIndex(scope: Scope, { behind }: { behind: boolean }): RecallIndex {
-    const session = sessionOf(scope)
+    const session = sessionIn(scope)
     return {
       spans: guard(() => this.#spans(scope)),
       behind,
@@ -459,10 +459,6 @@ export class SqliteLedger implements LedgerStore {
   #all(sql: string, values: SqlValue[]): Record<string, unknown>[] {
     return this.#prepare(sql).all(...values)
   }
-}
-
-function sessionOf(scope: Scope): string | undefined {
-  return typeof scope === 'object' && 'session' in scope ? scope.session : undefined
 }
 
 function rowOf(row: Record<string, unknown>): Row {

@@ -8,12 +8,11 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { createConnection } from 'mysql2/promise'
-import { findProgram, isProgram } from '../files/programs.ts'
+import { findProgram, freePort, isProgram } from '../files/programs.ts'
 import { codeOf } from '../files/root.ts'
 import type { Environment } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
@@ -246,17 +245,6 @@ async function answers(port: number): Promise<boolean> {
   } catch {
     return false
   }
-}
-
-function freePort(): Promise<number> {
-  const { promise, resolve: found, reject } = Promise.withResolvers<number>()
-  const server = createServer()
-  server.on('error', reject)
-  server.listen(0, '127.0.0.1', () => {
-    const address = server.address()
-    server.close(() => found(typeof address === 'object' && address ? address.port : 0))
-  })
-  return promise
 }
 
 function lastLines(path: string): string {

@@ -5,9 +5,11 @@
  * it still fits exactly once. Otherwise the texts are merged three ways, line by line, as in Git (base, now,
  * proposed). A part that cannot be merged is a conflict that shows both sides: nothing is picked for the user.
  */
+
 import { diff3Merge } from 'node-diff3'
 import { replaceSection } from '../files/markdown.ts'
 import { PalimpsestError } from '../model/errors.ts'
+import { endingLine } from '../model/text.ts'
 import type { Block, Operation, Proposal, ProposalKind } from './store.ts'
 
 export type Text = { title: string; body: string }
@@ -188,12 +190,12 @@ export function blockDeleted(label: string, id: string): PalimpsestError {
 
 /** The body with a text behind it, on a line of its own. */
 function appended(body: string, text: string): string {
-  return body === '' || body.endsWith('\n') ? body + text : `${body}\n${text}`
+  return endingLine(body) + text
 }
 
 /** The body with a text before it, on a line of its own. */
 function prepended(body: string, text: string): string {
-  return body === '' || text.endsWith('\n') ? text + body : `${text}\n${body}`
+  return body === '' ? text : endingLine(text) + body
 }
 
 /** Replaces a string literally; it must be there, and only once unless `all` is asked for. */
@@ -227,13 +229,9 @@ function markConflicts(regions: readonly Region[]): string {
     .map(region => {
       if (region.type === 'settled') return region.text
       const { now, base, proposed } = region
-      return `<<<<<<< now\n${ended(now)}||||||| base\n${ended(base)}=======\n${ended(proposed)}>>>>>>> proposed\n`
+      return `<<<<<<< now\n${endingLine(now)}||||||| base\n${endingLine(base)}=======\n${endingLine(proposed)}>>>>>>> proposed\n`
     })
     .join('')
-}
-
-function ended(text: string): string {
-  return text === '' || text.endsWith('\n') ? text : `${text}\n`
 }
 
 /** Lines with their line breaks, so that joining them gives the same text again. */

@@ -17,7 +17,7 @@ import { splitLines } from '../files/text.ts'
 import type { Environment } from '../model/defaults.ts'
 import { DEFAULT_HOME } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
-import { headOf, trimEndOf } from '../model/text.ts'
+import { endingLine, headOf, localDay, localTime, trimEndOf } from '../model/text.ts'
 import type { EntryLink } from './store.ts'
 
 export type Workspace = {
@@ -114,7 +114,7 @@ export function identityFile(path: string): string | undefined {
 
 /** Today's log, relative to the workspace. */
 function dailyLogPath(now: number): string {
-  return `memory/${dayOf(now)}.md`
+  return `memory/${localDay(now)}.md`
 }
 
 /** Creates the missing files, including today's log; gives their paths. Existing files are not touched. */
@@ -197,22 +197,22 @@ export async function saveFact(workspace: Workspace, fact: string): Promise<Adde
 }
 
 export async function logLearning(workspace: Workspace, insight: string): Promise<Added> {
-  return addEntry(workspace, '.learnings/LEARNINGS.md', `${dayOf(workspace.now())}: `, insight)
+  return addEntry(workspace, '.learnings/LEARNINGS.md', `${localDay(workspace.now())}: `, insight)
 }
 
 export async function logError(workspace: Workspace, error: string, solution: string): Promise<Added> {
   const entry = `${oneLine(error)} → ${oneLine(solution)}`
-  return addEntry(workspace, '.learnings/ERRORS.md', `${dayOf(workspace.now())}: `, entry)
+  return addEntry(workspace, '.learnings/ERRORS.md', `${localDay(workspace.now())}: `, entry)
 }
 
 export async function requestFeature(workspace: Workspace, request: string): Promise<Added> {
-  return addEntry(workspace, '.learnings/FEATURE_REQUESTS.md', `${dayOf(workspace.now())}: `, request)
+  return addEntry(workspace, '.learnings/FEATURE_REQUESTS.md', `${localDay(workspace.now())}: `, request)
 }
 
 /** Adds a line to today's log. The same words at another time are another line. */
 export async function logDay(workspace: Workspace, text: string): Promise<Added> {
   const now = workspace.now()
-  return addEntry(workspace, dailyLogPath(now), `${timeOf(now)} `, text)
+  return addEntry(workspace, dailyLogPath(now), `${localTime(now)} `, text)
 }
 
 async function addEntry(workspace: Workspace, path: string, stamp: string, text: string): Promise<Added> {
@@ -222,7 +222,7 @@ async function addEntry(workspace: Workspace, path: string, stamp: string, text:
     const known = now ?? file?.template ?? ''
     const wanted = comparable(`- ${path.startsWith('memory/') ? stamp : ''}${entry}`)
     if (splitLines(known).some(line => line.startsWith('- ') && comparable(line) === wanted)) return now
-    return `${known}${known === '' || known.endsWith('\n') ? '' : '\n'}- ${stamp}${entry}${markOf(workspace.source)}\n`
+    return `${endingLine(known)}- ${stamp}${entry}${markOf(workspace.source)}\n`
   })
   return { path, added: after !== before }
 }
@@ -259,7 +259,7 @@ function dailyLog(now: number): KnowledgeFile {
   return {
     path: dailyLogPath(now),
     keep: 'end',
-    template: `# ${dayOf(now)}\n\nWhat happened today, one line each; workspace_daily_log adds one. ${PERSIST}\n\n`,
+    template: `# ${localDay(now)}\n\nWhat happened today, one line each; workspace_daily_log adds one. ${PERSIST}\n\n`,
   }
 }
 
@@ -279,18 +279,4 @@ function withinLimit(lines: string[], keep: 'beginning' | 'end'): string[] {
   const fitting = ordered.findIndex(line => (length += line.length + 1) > FILE_LIMIT)
   const kept = fitting === -1 ? ordered : ordered.slice(0, fitting)
   return keep === 'end' ? kept.toReversed() : kept
-}
-
-function dayOf(now: number): string {
-  const date = new Date(now)
-  return [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-')
-}
-
-function timeOf(now: number): string {
-  const date = new Date(now)
-  return `${two(date.getHours())}:${two(date.getMinutes())}`
-}
-
-function two(number: number): string {
-  return String(number).padStart(2, '0')
 }

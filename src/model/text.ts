@@ -29,6 +29,16 @@ export function onOneLine(text: string): string {
   return text.replace(/\s+/g, blank => (/[\r\n]/.test(blank) ? ' ' : blank)).trim()
 }
 
+/** The text on one line, with single spaces, up to a length. */
+export function inOneLine(text: string, length: number): string {
+  return boundedTo(text.replace(/\s+/g, ' ').trim(), length)
+}
+
+/** The text with a line break at its end; an empty one stays empty. */
+export function endingLine(text: string): string {
+  return text === '' || text.endsWith('\n') ? text : `${text}\n`
+}
+
 /** The text without any of `chars` at its end. A pattern that ends with `+$` would try every run of them. */
 export function trimEndOf(text: string, chars: string): string {
   let end = text.length
@@ -39,6 +49,22 @@ export function trimEndOf(text: string, chars: string): string {
 /** 45231 → 45,231 */
 export function withCommas(number: number): string {
   return number.toLocaleString('en-US')
+}
+
+/** 2026-05-18, in the user's time zone. */
+export function localDay(at: number): string {
+  const date = new Date(at)
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+}
+
+/** 09:30, in the user's time zone. */
+export function localTime(at: number): string {
+  const date = new Date(at)
+  return `${two(date.getHours())}:${two(date.getMinutes())}`
+}
+
+function two(number: number): string {
+  return String(number).padStart(2, '0')
 }
 
 /** 2026-05-18 09:30, in UTC. */

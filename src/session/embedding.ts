@@ -7,10 +7,17 @@
  */
 import { Worker } from 'node:worker_threads'
 import { z } from 'zod'
-import { PalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
 import { type Embed, normalized } from '../recall/meaning.ts'
-import { type EmbedTexts, type OnnxAnswer, type OnnxAsked, type OnnxConfig, type OnnxModel, OPENED } from './onnx.ts'
+import {
+  type EmbedTexts,
+  type OnnxAnswer,
+  type OnnxAsked,
+  type OnnxConfig,
+  type OnnxModel,
+  OPENED,
+  wrong,
+} from './onnx.ts'
 
 const queryPrefix = z.string().optional().describe('Put before a query, where the model wants that')
 
@@ -108,8 +115,4 @@ function endpoint({ url, model, keyEnv }: Extract<EmbeddingConfig, { url: string
       vectors.push(...(await ask(texts.slice(i, i + ENDPOINT_BATCH))))
     return vectors
   }
-}
-
-function wrong(message: string, cause?: unknown): PalimpsestError {
-  return new PalimpsestError('CONFIG_INVALID', message, {}, cause)
 }

@@ -99,6 +99,6 @@ function read(path: string): Promise<Buffer> {
   })
 }
 
-function wrong(message: string, cause?: unknown): PalimpsestError {
+export function wrong(message: string, cause?: unknown): PalimpsestError {
   return new PalimpsestError('CONFIG_INVALID', message, {}, cause)
 }

@@ -8,7 +8,7 @@
 import { z } from 'zod'
 
 import { PalimpsestError } from '../model/errors.ts'
-import { amount, boundedTo, cut, minuteOf, withCommas } from '../model/text.ts'
+import { amount, cut, inOneLine, minuteOf, withCommas } from '../model/text.ts'
 import type { Edit } from '../model/types.ts'
 import type { Palimpsest } from '../session/engine.ts'
 import { type LiveContext, liveContext } from '../session/live-context.ts'
@@ -206,6 +206,5 @@ export function hiddenError(what: string, { id }: Edit): PalimpsestError {
 }
 
 export function quote(text: string, most = 80): string {
-  const line = text.replace(/\s+/g, ' ').trim()
-  return JSON.stringify(boundedTo(line, most))
+  return JSON.stringify(inOneLine(text, most))
 }

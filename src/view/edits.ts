@@ -231,7 +231,7 @@ function asText({ replacement }: Edit): string {
   return typeof replacement === 'string' ? replacement : ''
 }
 
-function spanOf(target: Target): [number, number] {
+export function spanOf(target: Target): [number, number] {
   return target.type === 'part' && target.span ? target.span : [0, 0]
 }
 

@@ -8,7 +8,7 @@
 
 import { leavesOf } from '../model/leaves.ts'
 import type { Message, Part } from '../model/types.ts'
-import { type ActiveEdit, outermost, renderEntry } from './edits.ts'
+import { type ActiveEdit, outermost, renderEntry, spanOf } from './edits.ts'
 import { editsInside, type Fold, isVisible, slots } from './fold.ts'
 
 /** A stretch of shown text and the stretch of the original that it replaces. */
@@ -175,7 +175,7 @@ function piecesOf(
     return { pieces: [replaced(text, original.length)], replaced: 'leaf' }
   }
   const spans = edits
-    .map(edit => ({ span: spanOf(edit), length: String(edit.replacement ?? '').length }))
+    .map(edit => ({ span: spanOf(edit.target), length: String(edit.replacement ?? '').length }))
     .sort((a, b) => a.span[0] - b.span[0])
   const pieces: Piece[] = []
   let at = 0
@@ -191,8 +191,4 @@ function piecesOf(
 
 function replaced(text: string, originalLength: number): Piece {
   return { from: 0, to: text.length, original: [0, originalLength], literal: false }
-}
-
-function spanOf({ target }: ActiveEdit): [number, number] {
-  return target.type === 'part' && target.span ? target.span : [0, 0]
 }

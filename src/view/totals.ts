@@ -2,7 +2,7 @@
  * A session in a few numbers, for lists: how long it is, how much of it is shown, and what it cost with our edits and
  * without them. Pure; the numbers come from its timeline.
  */
-import { boundedTo, headOf, onOneLine } from '../model/text.ts'
+import { boundedTo, headOf, localDay, onOneLine } from '../model/text.ts'
 import type { Timeline } from './timeline.ts'
 
 export type Summary = {
@@ -112,10 +112,7 @@ function daysOf({ calls, scale }: Timeline, could: readonly number[] | undefined
 
 /** The day in the user's time zone. */
 export function dayOf(at: number): string {
-  if (at === 0) return 'unknown'
-  const date = new Date(at)
-  const two = (value: number) => String(value).padStart(2, '0')
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+  return at === 0 ? 'unknown' : localDay(at)
 }
 
 /** Shortens a long series: keeps the largest value of each stretch. */

@@ -6,7 +6,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { findProgram } from '../../files/programs.ts'
+import { findProgram, freePort } from '../../files/programs.ts'
 import type { Environment } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { trimEndOf } from '../../model/text.ts'
@@ -201,14 +201,4 @@ export async function follow(path: string, from: number, io: Io): Promise<never>
     for await (const chunk of createReadStream(path, { start: at, end: size - 1 })) io.stdout.write(String(chunk))
     at = size
   }
-}
-
-async function freePort(): Promise<number> {
-  const { createServer } = await import('node:net')
-  return new Promise((done, fail) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => (typeof address === 'object' && address ? done(address.port) : fail(new Error('no port'))))
-    })
-  })
 }

@@ -5,7 +5,7 @@ import { exportMemory, importMemory, readMemoryDocument } from '../../memory/exc
 import { describeStale, staleFacts, utcDayOf } from '../../memory/facts.ts'
 import { allBlocks } from '../../memory/store.ts'
 import { PalimpsestError } from '../../model/errors.ts'
-import { amount, withCommas } from '../../model/text.ts'
+import { amount, endingLine, withCommas } from '../../model/text.ts'
 import { jsonIn, numberOption, type Report, readInput } from '../terminal/command.ts'
 import { oneLine, printable, table, timeOf } from '../terminal/output.ts'
 import { type Action, type Desk, givenBody } from './memory-desk.ts'
@@ -55,14 +55,14 @@ async function show({ memory, user, context }: Desk, [label = '']: readonly stri
   const { at: version } = context.values
   if (version !== undefined) {
     const found = await memory.version(user, label, version)
-    return { json: found, text: () => ended(printable(reveal(found.content?.body ?? ''))) }
+    return { json: found, text: () => endingLine(printable(reveal(found.content?.body ?? ''))) }
   }
   const block = await memory.block(user, label)
   if (!block) throw new PalimpsestError('BLOCK_NOT_FOUND', `Memory block '${label}' not found.`, { label })
   const stale = staleFacts(block.body, utcDayOf(Date.now()))
   return {
     json: { ...block, stale },
-    text: () => ended(printable(reveal(block.body))),
+    text: () => endingLine(printable(reveal(block.body))),
     notes: stale.map(fact => `${describeStale(fact)}: ${oneLine(fact.text, 100)}`),
   }
 }
@@ -127,8 +127,4 @@ async function importAll({ memory, user, by, context }: Desk, [path = '']: reado
       `${amount(done.blocks, 'block')} written, ${withCommas(done.same)} the same already, ${amount(done.proposals, 'proposal')}\n`,
     notes: done.refused.map(line => `Not proposed: ${printable(line)}`),
   }
-}
-
-function ended(text: string): string {
-  return text === '' || text.endsWith('\n') ? text : `${text}\n`
 }

@@ -5,7 +5,7 @@ import { amount, withCommas } from '../../model/text.ts'
 import type { Edit, Message, Part } from '../../model/types.ts'
 import type { Look } from '../../session/look.ts'
 import type { View } from '../../session/session-view.ts'
-import { describeTarget, entriesOf } from '../../view/edits.ts'
+import { contains, describeTarget } from '../../view/edits.ts'
 import {
   type ExplainedEdit,
   type ExplainedMessage,
@@ -72,7 +72,7 @@ async function reportOriginal(session: Look, { full, last }: Style & { last: num
   const messages = await session.messages()
   const active = session.edits().flatMap(({ edit, active }) => (active ? [edit] : []))
   const entries = messages
-    .map((message, entry) => ({ entry, message, edits: active.filter(edit => covers(edit, entry)) }))
+    .map((message, entry) => ({ entry, message, edits: active.filter(({ target }) => contains(target, entry)) }))
     .slice(last === undefined ? 0 : -last || messages.length)
   return {
     json: { session: session.id, entries },
@@ -85,11 +85,6 @@ async function reportOriginal(session: Look, { full, last }: Style & { last: num
       }
     },
   }
-}
-
-function covers({ target }: Edit, entry: number): boolean {
-  const { from, to } = entriesOf(target)
-  return from <= entry && entry <= to
 }
 
 function savedBy({ edits }: View, saved: number): string {

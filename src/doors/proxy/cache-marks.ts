@@ -12,6 +12,7 @@
 import type { AnthropicMessage } from '../../formats/adapters/anthropic.ts'
 import { sameJson, type Wire } from '../../formats/adapters/original.ts'
 import { isRecord } from '../../model/json.ts'
+import { listIn } from './dialect.ts'
 
 const MOST_MARKS = 4
 const LOOK_BACK_BLOCKS = 20
@@ -56,11 +57,6 @@ function unmarked(message: unknown): unknown {
     role,
     listIn(message, 'content').map(block => (isRecord(block) ? { ...block, cache_control: undefined } : block)),
   ]
-}
-
-function listIn(holder: Wire, key: string): unknown[] {
-  const list = holder[key]
-  return Array.isArray(list) ? list : []
 }
 
 /** Restores the client's number of cache marks: marks that were lost with their blocks are put back. */

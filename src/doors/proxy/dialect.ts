@@ -170,3 +170,9 @@ export function withLine(part: Wire, line: string): Wire {
 export function hasText(part: unknown): part is Wire {
   return isRecord(part) && typeof part['text'] === 'string' && part['text'].trim() !== ''
 }
+
+/** The list under a key; empty if there is none. */
+export function listIn(holder: Wire, key: string): unknown[] {
+  const list = holder[key]
+  return Array.isArray(list) ? list : []
+}

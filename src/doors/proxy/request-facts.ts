@@ -5,7 +5,7 @@
 
 import type { Wire } from '../../formats/adapters/original.ts'
 import { isRecord } from '../../model/json.ts'
-import type { ProxyDialect } from './dialect.ts'
+import { listIn, type ProxyDialect } from './dialect.ts'
 import type { SomeHeaders } from './node-http.ts'
 
 export type RequestFacts = {
@@ -100,9 +100,4 @@ function openaiFacts(body: Wire): RequestFacts {
 
 function namesOf(edits: readonly unknown[]): string[] {
   return edits.flatMap(edit => (isRecord(edit) && typeof edit['type'] === 'string' ? [edit['type']] : []))
-}
-
-function listIn(holder: Wire, key: string): unknown[] {
-  const list = holder[key]
-  return Array.isArray(list) ? list : []
 }

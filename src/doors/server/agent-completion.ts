@@ -3,7 +3,7 @@
 import type { RunningTurn } from '../../agent/desk.ts'
 import type { AgentEvent } from '../../agent/events.ts'
 import { PalimpsestError } from '../../model/errors.ts'
-import { boundedTo } from '../../model/text.ts'
+import { inOneLine } from '../../model/text.ts'
 import { dataBlock } from './agent-stream.ts'
 
 export type Completion = { id: string; created: number; model: string }
@@ -116,8 +116,7 @@ function lineOf(event: AgentEvent): string | undefined {
 }
 
 function short(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim()
-  return boundedTo(line, LINE)
+  return inOneLine(text, LINE)
 }
 
 class UsageSum {

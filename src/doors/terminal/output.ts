@@ -6,7 +6,7 @@
  */
 
 import { styleText } from 'node:util'
-import { amount, boundedTo, headOf } from '../../model/text.ts'
+import { amount, boundedTo, headOf, inOneLine, localDay, localTime } from '../../model/text.ts'
 
 type Style = (text: string) => string
 export type Paint = { bold: Style; dim: Style; red: Style; green: Style; yellow: Style; cyan: Style }
@@ -49,10 +49,7 @@ export function printableJson(value: unknown, indent = 2): string {
 }
 
 export function oneLine(text: string, most: number): string {
-  const line = printable(headOf(text, most * 4))
-    .replace(/\s+/g, ' ')
-    .trim()
-  return boundedTo(line, most)
+  return inOneLine(printable(headOf(text, most * 4)), most)
 }
 
 /** The first lines of a text, and how much more there is. */
@@ -65,10 +62,7 @@ export function beginning(text: string, { lines, width }: { lines: number; width
 
 /** A time in the local format, to the minute. */
 export function timeOf(ms: number): string {
-  const date = new Date(ms)
-  const two = (part: number) => String(part).padStart(2, '0')
-  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`
+  return `${localDay(ms)} ${localTime(ms)}`
 }
 
 /**

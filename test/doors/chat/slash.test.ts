@@ -91,7 +91,7 @@ test('the shares of the context come to the tokens of the view', async () => {
 test('a session that nobody named gets the day, and a number from the second on', async () => {
   const taken = new Set<string>()
   const pal = { find: async (id: string) => (taken.has(id) ? ({ id } as never) : undefined) }
-  const day = new Date(2026, 2, 4)
+  const day = new Date(2026, 2, 4).getTime()
   const first = await newSessionName(pal, day)
   taken.add(first)
   assert.deepEqual([first, await newSessionName(pal, day)], ['chat-2026-03-04', 'chat-2026-03-04-2'])
