@@ -17,7 +17,7 @@ import { fileTools } from '../tools/files.ts'
 import { runOrPropose } from '../tools/identity.ts'
 import { type MemoryToolContext, memoryTools, memoryToolsFor } from '../tools/memory.ts'
 import type { SessionToolContext } from '../tools/recall.ts'
-import { type Tool, type ToolContext, type ToolResult, toJsonSchema, withOwnNames } from '../tools/tool.ts'
+import { failed, type Tool, type ToolContext, type ToolResult, toJsonSchema, withOwnNames } from '../tools/tool.ts'
 import { workspaceTools } from '../tools/workspace.ts'
 import { type AllowRules, type Approve, type Concern, isAllowed, questionAbout, refusalText } from './approval.ts'
 import { MALFORMED } from './ask.ts'
@@ -193,10 +193,6 @@ function ownTimeout({ timeout_seconds: seconds }: Record<string, unknown>): numb
 function malformed(name: string, text: string): string {
   const shown = text.length > 200 ? `${headOf(text, 200)}…` : text
   return `The arguments of ${name} were not a JSON object, so nothing was done: ${shown}\nCall it again with one valid JSON object.`
-}
-
-function failed(text: string): ToolResult {
-  return { text, isError: true }
 }
 
 function isGroup(name: string): name is ToolGroup {

@@ -2,12 +2,14 @@
  * Changes of the workspace files that define the agent and its rules. A file tool does not write them: its change
  * becomes a proposal, in the queue of memory proposals, and the user decides.
  */
+
 import { relative, resolve } from 'node:path'
 import { storeOf } from '../files/folder.ts'
 import { fileLabel } from '../memory/file-blocks.ts'
 import type { ProposalInput } from '../memory/memory.ts'
+import { isRecord } from '../model/json.ts'
 import { type MemoryToolContext, propose } from './memory.ts'
-import { runTool, type Tool, type ToolContext, type ToolResult, withOwnNames } from './tool.ts'
+import { failed, runTool, type Tool, type ToolContext, type ToolResult, withOwnNames } from './tool.ts'
 
 type Input = Record<string, unknown>
 
@@ -36,7 +38,7 @@ export async function runOrPropose<Context extends ToolContext & MemoryToolConte
   raw: unknown,
   context: Context,
 ): Promise<ToolResult> {
-  const input = typeof raw === 'object' && raw !== null ? withOwnNames(raw, tool) : {}
+  const input = isRecord(raw) ? withOwnNames(raw, tool) : {}
   const label = labelOf(tool, input, context)
   if (label === undefined || !tool.input.safeParse(input).success) return runTool(tool, raw, context)
   const path = String(input['path'])
@@ -52,10 +54,12 @@ export async function runOrPropose<Context extends ToolContext & MemoryToolConte
     )
   }
   const { intent } = input
-  const result = await propose(label, context, {
+  const reasoning =
+    typeof intent === 'string' && intent !== '' ? intent : `Asked for with ${tool.name}, without a reason.`
+  const isNew = typeof body === 'string' && !(await context.memory.block(label))
+  const result = await propose({ block_label: label, reasoning }, context, {
     body,
-    ...(typeof body === 'string' && !(await context.memory.block(label)) ? { kind: 'new' as const } : {}),
-    reasoning: typeof intent === 'string' && intent !== '' ? intent : `Asked for with ${tool.name}, without a reason.`,
+    kind: isNew ? 'new' : 'edit',
     said: `Nothing is changed yet: ${path} says who you are and what you must do. The change is proposed as '${label}'.`,
   })
   return typeof result === 'string' ? { text: result } : result
@@ -71,8 +75,4 @@ function labelOf(
 ): string | undefined {
   if (!Object.hasOwn(CHANGES, name) || command === 'view' || typeof path !== 'string' || !workspace) return undefined
   return fileLabel(relative(storeOf(workspace).folder, resolve(root, path)))
-}
-
-function failed(text: string): ToolResult {
-  return { text, isError: true }
 }

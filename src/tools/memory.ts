@@ -112,11 +112,8 @@ The edit will FAIL if old_string is not found or is not unique.`,
     const { block_label: label, old_string: oldString, new_string: newString, replace_all: all } = input
     if (oldString === newString) return failed('old_string and new_string must be different.')
     if (!oldString) return failed('old_string cannot be empty.')
-    return propose(label, context, {
-      body: { type: 'replace', old: oldString, new: newString, all },
-      reasoning: input.reasoning,
-      said: `Edit proposal created for block '${label}'.`,
-    })
+    const body = { type: 'replace' as const, old: oldString, new: newString, all }
+    return propose(input, context, { body, said: `Edit proposal created for block '${label}'.` })
   },
 })
 
@@ -137,12 +134,8 @@ const proposeMemoryAppend = defineTool<typeof appendInput, MemoryToolContext>({
   run: async (input, context) => {
     const { block_label: label, text, at_start: atStart } = input
     if (!text) return failed('text cannot be empty.')
-    return propose(label, context, {
-      body: { type: atStart ? 'prepend' : 'append', text },
-      reasoning: input.reasoning,
-      confidence: input.confidence,
-      said: `Addition proposed for block '${label}'.`,
-    })
+    const body = { type: atStart ? ('prepend' as const) : ('append' as const), text }
+    return propose(input, context, { body, said: `Addition proposed for block '${label}'.` })
   },
 })
 
@@ -161,10 +154,8 @@ const proposeMemorySection = defineTool<typeof sectionInput, MemoryToolContext>(
   input: sectionInput,
   annotations: { destructive: false },
   run: async (input, context) =>
-    propose(input.block_label, context, {
+    propose(input, context, {
       body: { type: 'section', header: input.header, content: input.content },
-      reasoning: input.reasoning,
-      confidence: input.confidence,
       said: `Section proposal created for block '${input.block_label}'.`,
     }),
 })
@@ -184,12 +175,9 @@ export const proposeMemoryBlock = defineTool<typeof blockInput, MemoryToolContex
   input: blockInput,
   annotations: { destructive: false },
   run: async (input, context) =>
-    propose(input.block_label, context, {
+    propose(input, context, {
       kind: 'new',
       body: input.body,
-      title: input.title,
-      reasoning: input.reasoning,
-      confidence: input.confidence,
       said: `New block '${input.block_label}' proposed.`,
     }),
 })
@@ -230,19 +218,15 @@ function inWordsOf(tool: Tool<MemoryToolContext>, subject: string): Tool<MemoryT
 
 const OF_USER = /(for the current |exist for this )user/
 
-type Wish = Pick<ProposalInput, 'kind' | 'body' | 'reasoning'> & {
-  title?: string | undefined
-  confidence?: Proposal['confidence'] | undefined
-  said: string
-}
+/** The fields that the tools have in common. */
+type Asked = { block_label: string; reasoning: string; title?: string; confidence?: Proposal['confidence'] }
+type Wish = Pick<ProposalInput, 'kind' | 'body'> & { said: string }
 
 export async function propose(
-  label: string,
+  { block_label: label, reasoning: why, title, confidence: sure }: Asked,
   { memory, sources }: MemoryToolContext,
-  wish: Wish,
+  { kind = 'edit', body, said }: Wish,
 ): Promise<ToolResult | string> {
-  const { kind = 'edit', body, reasoning: why, title, confidence: sure, said } = wish
-  const given = { ...(title ? { title } : {}), ...(sure ? { confidence: sure } : {}) }
   if (!why) return failed('reasoning is required to explain the edit to the user.')
   return orError('Error creating edit proposal', async () => {
     const block = await memory.block(label)
@@ -253,8 +237,9 @@ export async function propose(
         kind,
         body,
         reasoning: why,
-        ...given,
-        ...(entries ? { entries } : {}),
+        title: title || undefined,
+        confidence: sure,
+        entries,
       })
       return [
         `${said} The user will be asked to approve this change. Reasoning provided: ${why}`,

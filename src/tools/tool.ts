@@ -17,6 +17,10 @@ import { parseJson } from '../model/json.ts'
 /** `whole` is all of a long output, for the ledger; the model is shown `text`. */
 export type ToolResult = { text: string; isError?: boolean; whole?: string }
 
+export function failed(text: string): ToolResult {
+  return { text, isError: true }
+}
+
 /** The context of every call. A tool that needs more declares its own context type. */
 export type ToolContext = {
   /** The folder that file tools are confined to. */
