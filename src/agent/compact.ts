@@ -15,7 +15,7 @@ import type { Session } from '../session/session.ts'
 import { keepRecords } from '../summaries/kept-files.ts'
 import { withModelSummaries } from '../summaries/model-summary.ts'
 import { writeSummary } from '../summaries/summary.ts'
-import { stretchBefore } from '../view/cuts.ts'
+import { type Stretch, stretchBefore } from '../view/cuts.ts'
 import { type Fold, tokensOf } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { createUnits, extendUnits } from '../view/units.ts'
@@ -24,13 +24,19 @@ export type Range = { from?: number; to?: number }
 
 const KEPT_ENTRIES = 6
 
-/** Gives the edit. Throws if there is nothing to summarise. */
-export async function compactSession(session: Session, { from, to }: Range = {}): Promise<Edit> {
+/** The whole steps of a range; all but the last entries if none is given. */
+export async function stretchIn(session: Session, { from, to }: Range = {}): Promise<Stretch | undefined> {
   await session.view({ plan: false })
-  const { model, tools, summarize } = session.options
-  const { fold } = session
+  const { fold, options } = session
   const before = to === undefined ? Math.max(0, fold.entries.length - KEPT_ENTRIES) : to + 1
-  const stretch = stretchBefore(fold, before, { model, ...(from === undefined ? {} : { start: from }) })
+  return stretchBefore(fold, before, { model: options.model, start: from })
+}
+
+/** Gives the edit. Throws if there is nothing to summarise. */
+export async function compactSession(session: Session, range?: Range): Promise<Edit> {
+  const stretch = await stretchIn(session, range)
+  const { tools, summarize } = session.options
+  const { fold } = session
   if (!stretch) throw nothingThere('There is no whole step to summarise.')
   const added = await originals(session, stretch)
   const request = lastRequest(fold)

@@ -3,11 +3,10 @@
  * /recall) and about files (/changelog /file-at).
  */
 
+import { stretchIn } from '../../agent/compact.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { textOf } from '../../model/leaves.ts'
 import { amount } from '../../model/text.ts'
-import type { Session } from '../../session/session.ts'
-import { stretchBefore } from '../../view/cuts.ts'
 import { tokensOf } from '../../view/fold.ts'
 import { changelog, fileAt } from '../commands/changes.ts'
 import { context } from '../commands/context.ts'
@@ -133,13 +132,10 @@ function pinning(name: string, about: string, command: typeof pin): Slash {
   }
 }
 
-/** The number of last entries that stay as they are if no range is named. */
-const KEPT = 6
-
 /** Says first which entries would be summarised; the summary is shown afterwards, and can be undone like any edit. */
 async function compact(desk: Desk, [range]: readonly string[]): Promise<void> {
   const { agent, screen } = desk
-  const stretch = await stretchFor(agent.session, range === undefined ? {} : rangeOf(range))
+  const stretch = await stretchIn(agent.session, range === undefined ? {} : rangeOf(range))
   if (!stretch) {
     throw new PalimpsestError(
       'INVALID_INPUT',
@@ -157,13 +153,6 @@ async function compact(desk: Desk, [range]: readonly string[]): Promise<void> {
   const layout = { width: Math.min(screen.width, 110) - 2, marks: !screen.colour }
   screen.print(...renderBlock(printable(summary), layout).map(line => [span('  '), ...line]))
   desk.say(`${edit.id}: ${amount(edit.saved, 'token')} saved. Take it back with /undo ${edit.id}`, 'dim')
-}
-
-async function stretchFor(session: Session, { from, to }: { from?: number; to?: number }) {
-  await session.view({ plan: false })
-  const { fold } = session
-  const before = to === undefined ? Math.max(0, fold.entries.length - KEPT) : to + 1
-  return stretchBefore(fold, before, { model: session.options.model, ...(from === undefined ? {} : { start: from }) })
 }
 
 function rangeOf(text: string): { from?: number; to: number } {
