@@ -62,9 +62,7 @@ export type AgentOptions = {
   planner?: string | PlannerFactory
   /** Groups and tools that replace the persona's. */
   toolNames?: readonly string[]
-  /** Further tools. */
   tools?: readonly AgentTool[]
-  /** The environment of commands. */
   env?: Environment
   clock?: () => number
   /** The session that this one works for. */

@@ -75,7 +75,6 @@ export class RunningTurn implements FollowedTurn {
     for (const { answer } of this.waiting.values()) answer(false)
   }
 
-  /** The events so far, from a place on. */
   eventsFrom(place: number): AgentEvent[] {
     return this.#events.slice(place)
   }
@@ -215,7 +214,6 @@ async function openFor(
 const AT_HOME_ONLY = ['files', 'shell']
 const GUEST_TOOLS = ['context', 'memory', 'workspace', 'delegate']
 
-/** What a guest's agent is opened with. */
 function guestOptions(
   { user, workspace, hasFiles }: Guest,
   tools: readonly string[] = [...AT_HOME_ONLY, ...GUEST_TOOLS],

@@ -64,7 +64,6 @@ export async function findPersona(home: string, name: string): Promise<PersonaIn
   })
 }
 
-/** Writes a persona into the home; refuses a name that exists. */
 export async function createPersona(home: string, persona: Persona): Promise<string> {
   const checked = parsePersona(JSON.stringify(persona), persona.name)
   const folder = join(home, 'personas')

@@ -25,7 +25,6 @@ type PromptOptions = {
   memory?: { memory: Memory; user: string } | undefined
   /** Memory that is out of date at this time is marked. */
   now: number
-  /** A subagent is told that it is one. */
   isSubagent: boolean
 }
 

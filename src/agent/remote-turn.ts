@@ -20,7 +20,6 @@ export type FollowedTurn = {
   stop(): Promise<void>
 }
 
-/** A turn that runs here. */
 type TurnHere = {
   ended: Promise<void>
   eventsFrom(place: number): AgentEvent[]

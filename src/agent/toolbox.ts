@@ -81,7 +81,6 @@ export class Toolbox {
     this.#tools = new Map(options.tools.map(tool => [tool.name, tool]))
   }
 
-  /** The definitions that are sent to the model. */
   definitions(): LanguageModelV4FunctionTool[] {
     return [...this.#tools.values()].map(tool => ({
       type: 'function',

@@ -56,7 +56,6 @@ export function toOperations({ action, targets }: ContextRequest): EditOperation
   })
 }
 
-/** A resolved target: the requested edit, and its effect on the text. */
 export type Resolved = Pick<Edit, 'target' | 'replacement' | 'why'> & {
   operation: EditOperation
   entry: number

@@ -32,7 +32,6 @@ export class CallBook {
     return info
   }
 
-  /** The call that a result answers. */
   result(part: ToolResultPart): KnownCall {
     const call = this.#calls.get(part.id)
     if (!call) return { name: part.name, info: describeCall(part.name, undefined, this.#tools) }

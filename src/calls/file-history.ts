@@ -17,7 +17,6 @@ export type Change = { turn: number; path: string; kind: 'write' | 'edit' | 'rem
 export type FileState = {
   path: string
   turn: number
-  /** Undefined if it is unknown. */
   content: string | undefined
   /** The sources of the answer, in order. */
   basis: string[]
@@ -37,7 +36,6 @@ export type KnownWrite = {
 
 type StateOptions = { tools?: ToolTable; writes?: readonly KnownWrite[] }
 
-/** A tool call with its result, in the turn that made it. */
 export type Step = { turn: number; call: ToolCallPart; info: CallInfo; result: ToolResultPart | undefined }
 
 function* stepsOf(messages: Iterable<Message>, tools?: ToolTable): Generator<Step> {

@@ -111,7 +111,6 @@ function takeLine(section: Section, line: string): void {
   else addLine(section, line)
 }
 
-/** Lines between the sections of a patch. */
 function isBetween(line: string): boolean {
   return /^(?:\*\*\* |diff --git |Index: |index [0-9a-f]+\.\.)/.test(line)
 }

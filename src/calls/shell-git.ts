@@ -84,7 +84,6 @@ function listsOnly(verb: string, rest: string[]): boolean {
   return asks || rest.every(word => /^-[avr]+$/.test(word))
 }
 
-/** The words after `--`. */
 function filesBehind(words: readonly string[]): string[] {
   const at = words.indexOf('--')
   return at < 0 ? [] : words.slice(at + 1)

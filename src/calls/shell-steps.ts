@@ -25,7 +25,6 @@ export type GitEffect =
   | { type: 'commit'; all: boolean }
   | { type: 'unsure'; command: string }
 
-/** The names in a text. */
 export function nameSet(names: string): ReadonlySet<string> {
   return new Set(names.split(' '))
 }

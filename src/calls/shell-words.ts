@@ -229,7 +229,6 @@ class Splitter {
   }
 }
 
-/** A command of these words alone. */
 export function commandOf(words: string[]): SimpleCommand {
   return { ...emptyCommand(false, 0), words }
 }

@@ -25,7 +25,6 @@ export function hashContent(content: string | Uint8Array | null): string {
   return content === null ? NO_FILE : createHash('sha256').update(content).digest('hex')
 }
 
-/** A write by the hashes of its new and its replaced text. */
 export type Write = { hash: string; replaced: string }
 
 /** Adds a write to a file's stack of active writes, or removes the one that it undoes. */

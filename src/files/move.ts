@@ -37,7 +37,6 @@ async function moveFolder(source: Place, destination: Place): Promise<boolean> {
   return true
 }
 
-/** Removes a file, or a folder with its content. */
 export async function removeEntry(where: Where, journal: FileJournal): Promise<void> {
   await withPlace(where, async place =>
     withLocks([await lockKey(place)], async () => {

@@ -64,7 +64,6 @@ export async function openRoot(files: Files, alias?: string): Promise<Root> {
 /** A path as a model gave it; `make` creates the folders on the way to a file. */
 export type Where = { root: Root; path: string; make?: boolean }
 
-/** Calls `use` with the place of a file. */
 export async function withPlace<T>(where: Where, use: (place: Place) => Promise<T>): Promise<T> {
   const { root, path } = where
   if (root.store) throw inTable(path)

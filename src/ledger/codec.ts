@@ -60,7 +60,6 @@ export function contentHash(text: string): string {
   return digest('sha256', Buffer.from(text))
 }
 
-/** The contents that a row's body refers to. */
 export function referencesIn(body: string): string[] {
   if (!body.includes(MARK)) return []
   return [...body.matchAll(REFERENCE)].map(match => match[1]!)

@@ -8,7 +8,6 @@ import { countOf, rowsOf, type Sql, type SqlRow, type SqlValue, type Steps } fro
 
 export type Put = 'added' | 'same' | 'differs'
 
-/** The outcome of a copy. */
 export class CopyTally {
   /** Rows or files that were missing at the target. */
   added = 0

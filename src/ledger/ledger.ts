@@ -58,7 +58,6 @@ export class Ledger {
     return this.appendTimed(events.map(event => ({ event, at: timeOf(event, at) })))
   }
 
-  /** Appends events with their own times. */
   async appendTimed(events: readonly Timed[]): Promise<Placed[] | undefined> {
     const rows = encodeEvents(events, { prev: this.#hash, seq: this.#head + 1 })
     if (!(await this.#store.append(this.id, rows))) return undefined
@@ -66,7 +65,6 @@ export class Ledger {
     return rows.map((row, i) => ({ seq: row.seq, at: row.at, event: events[i]!.event }))
   }
 
-  /** The full events at some places. */
   async events(seqs: readonly number[]): Promise<Placed[]> {
     return this.#decode(await this.#store.read(this.id, { only: seqs }))
   }
@@ -78,7 +76,6 @@ export class Ledger {
     return { events, besides: rows.map(({ seq }) => seq) }
   }
 
-  /** The messages of entries at some places. */
   async messages(seqs: readonly number[]): Promise<Map<number, Message>> {
     const placed = await this.events(seqs)
     return new Map(placed.flatMap(({ seq, event }) => (event.type === 'entry' ? [[seq, event.message]] : [])))

@@ -15,7 +15,6 @@ export const ownerOf = (id: string) =>
  */
 export const LAST_USE = `max(s.created_at, coalesce((SELECT at FROM events WHERE ${OWN} ORDER BY id DESC LIMIT 1), 0))`
 
-/** A session with its last event. */
 export const SESSION = `SELECT s.key, s.id, s.fork_seq, s.created_at, ${LAST_USE} AS updated_at, s.meta, p.id AS parent_id,
     coalesce((SELECT max(id) FROM events WHERE ${OWN}) & 0xffffffff, s.fork_seq, -1) + 1 AS length
   FROM sessions s LEFT JOIN sessions p ON p.key = s.parent`

@@ -28,7 +28,6 @@ export class DecisionLinks {
     this.#clock = clock
   }
 
-  /** The path of a page on which the user decides. */
   path(user: string, ids: readonly string[]): string {
     const payload = JSON.stringify([user, this.#clock() + LIFETIME_MS, ids.slice(0, MOST_PROPOSALS)])
     const text = Buffer.from(payload).toString('base64url')

@@ -106,7 +106,6 @@ export class DoltConnections {
   }
 }
 
-/** Statements on one connection. */
 export class DoltSession {
   readonly #connection: PoolConnection
   readonly #database: string

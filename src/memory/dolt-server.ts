@@ -188,7 +188,6 @@ function readOwner(path: string): Owner | undefined {
   }
 }
 
-/** Ends the server of an owner that was killed. */
 async function end(server: { pid: number; began: string }): Promise<void> {
   process.kill(server.pid, 'SIGTERM')
   const until = Date.now() + STOP_MS

@@ -47,7 +47,6 @@ export type MemoryDocument = z.output<typeof memoryDocument>
 /** Blocks per write. */
 const BATCH = 500
 
-/** Everything of one user, or of all. */
 export async function exportMemory(memory: Memory, userId?: string): Promise<MemoryDocument> {
   const blocks: MemoryDocument['blocks'] = []
   const proposals: MemoryDocument['proposals'] = []

@@ -13,7 +13,6 @@ import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import type { Block, Change, Decision, MemoryStore } from './store.ts'
 import { identityFile } from './workspace.ts'
 
-/** Where the files of a user's workspace are. */
 export type WorkspaceOf = (userId: string) => Files
 
 const PREFIX = 'workspace:'

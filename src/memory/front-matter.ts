@@ -80,7 +80,6 @@ function readMap(lines: readonly Line[], at: number, indent: number): Read {
   return { value: { ...value }, next }
 }
 
-/** The key of a line and the text after its colon. */
 function readPair(line: Line): { key: string; rest: string } {
   const quoted = /^"(?:[^"\\]|\\.)*"/.exec(line.text)?.[0]
   const colon = line.text.indexOf(':', quoted?.length)

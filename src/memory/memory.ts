@@ -51,7 +51,6 @@ export type MemoryOptions = {
 export type ProposalInput = {
   /** `new` asks for a block that does not exist yet, even for an append; otherwise the operation says the kind. */
   kind?: 'edit' | 'new'
-  /** The requested body, or an operation on the present body. */
   body: string | Operation
   title?: string
   agentId: string

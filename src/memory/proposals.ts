@@ -147,7 +147,6 @@ function undone({ operation }: Proposal, { before, after, now }: { before: Text;
   return now.body.replace(put, () => instead)
 }
 
-/** The text that was added at the beginning or at the end. */
 function addedTo(before: Text, after: Text): string | undefined {
   const length = after.body.length - before.body.length
   if (length > 0 && after.body.startsWith(before.body)) return after.body.slice(-length)

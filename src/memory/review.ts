@@ -9,7 +9,6 @@ import type { Block, Proposal } from './store.ts'
 
 export type Review = {
   proposal: Proposal
-  /** The block as it is now. */
   block: Block | undefined
   /** The result of approving; for a decided proposal, the result of approving it again. */
   merge: Merge

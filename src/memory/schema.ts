@@ -11,7 +11,6 @@ import { parseJson } from '../model/json.ts'
 import { readFrontMatter } from './front-matter.ts'
 import type { Content } from './store.ts'
 
-/** Looks up a schema by its name. */
 export type SchemaSource = (name: string) => Promise<string | undefined>
 
 /** Throws SCHEMA_VIOLATION, with each reason, if the body does not fit its schema. */

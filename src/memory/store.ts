@@ -85,14 +85,12 @@ export type Proposal = {
   state: ProposalState
   /** The last decision: an approval, a rejection, or the revert of an approval. */
   decision?: { at: number; by: Actor; why: string }
-  /** The versions before and after an approval. */
   result?: { before: string | null; after: string }
   /** The branch of an open proposal, if the store keeps proposals as branches. */
   branch?: string
 }
 
 export type Decision = {
-  /** The state that the proposal must be in. */
   from: ProposalState
   to: ProposalState
   note: Note
@@ -137,7 +135,6 @@ export const PAGE = 100
 
 const READ_AT_ONCE = 500
 
-/** Reads all pages of a list. */
 export async function allPages<T>(
   read: (page: { limit: number; after: string | undefined }) => Promise<T[]>,
   keyOf: (item: T) => string,
@@ -162,7 +159,6 @@ export function newId(now: number): string {
   return now.toString(36).padStart(9, '0') + [...random].map(byte => (byte % 36).toString(36)).join('')
 }
 
-/** The block that a change makes. */
 export function asBlock({ userId, label, version }: Change, content: Content, { at }: Note): Block {
   return { userId, label, ...content, updatedAt: at, version }
 }

@@ -176,7 +176,6 @@ export async function addedLines(workspace: Pick<Workspace, 'folder'>): Promise<
   return found
 }
 
-/** Removes an added line. */
 export async function removeLine(workspace: Pick<Workspace, 'folder'>, id: string): Promise<AddedLine> {
   const line = (await addedLines(workspace)).find(added => added.id === id)
   if (!line)

@@ -10,7 +10,6 @@ export const MEMORY = ':memory:'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The home that the environment names. */
 export function homeIn(env: Environment): string {
   return env['PALIMPSEST_HOME'] || DEFAULT_HOME
 }

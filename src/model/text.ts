@@ -84,7 +84,6 @@ export function linesIn(text: string): number {
   return lines
 }
 
-/** The line at a position. */
 export function lineAt(text: string, at: number): string {
   const end = text.indexOf('\n', at)
   return text.slice(text.lastIndexOf('\n', at - 1) + 1, end < 0 ? undefined : end)

@@ -89,7 +89,6 @@ export function isListedModel(name: string): boolean {
   return rowFor(name) !== undefined
 }
 
-/** Every model of the built-in table. */
 export function allModels(use: ModelUse = {}): Model[] {
   return table.models.map(row => toModel(row, row.id, use))
 }

@@ -82,7 +82,6 @@ export type Row = Table['models'][number]
 
 export const table: Table = tableSchema.parse(json)
 
-/** The JSON Schema of the table. */
 export function tableJsonSchema(): Record<string, unknown> {
   return { title: 'models.json', ...z.toJSONSchema(tableSchema, { io: 'input' }) }
 }

@@ -33,7 +33,6 @@ const PIECE_CHARS = 1200
 const MIN_PIECE_CHARS = 600
 /** Arguments longer than this are contents, not a description of the call. */
 const MAX_ARGUMENT_CHARS = 400
-/** A path in a call's arguments. */
 const PATH = /^[^\s'"<>|*?]{1,300}$/
 
 export function documentsOf({ role, parts }: Message, findCall: FindCall): Document[] {

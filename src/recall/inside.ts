@@ -34,7 +34,6 @@ export function gramsIn(text: string): string[] {
   return [...new Set(Array.from({ length: text.length - GRAM + 1 }, (_, i) => text.slice(i, i + GRAM)))]
 }
 
-/** The blocks that occur in all lists. */
 export function blocksInAll(lists: readonly Uint8Array[]): number[] {
   const counts = new Map<number, number>()
   for (const list of lists) eachPosting(list, block => counts.set(block, (counts.get(block) ?? 0) + 1))

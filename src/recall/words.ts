@@ -61,7 +61,6 @@ export function linesFor(text: string): Set<string> {
   return lines
 }
 
-/** The words of a text as they are written. */
 export function wordsIn(text: string): string[] {
   return text.match(ASCII.test(text) ? ASCII_WORDS : WORDS) ?? []
 }

@@ -94,7 +94,6 @@ function svg(bars: readonly number[][], { title, dateAt, names }: Drawing): stri
   return `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escapeXml(title)}">${grid.join('')}${columns.join('')}${labels.join('')}</svg>`
 }
 
-/** A round number that is at least the value. */
 function niceTop(value: number): number {
   if (value <= 0) return 1
   const power = 10 ** Math.floor(Math.log10(value))

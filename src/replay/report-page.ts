@@ -214,7 +214,6 @@ function dateOf(at: number): string {
   return new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric' })
 }
 
-/** The last two parts of a path. */
 function shortPath(path: string): string {
   const parts = path.split(/[\\/]/).filter(part => part !== '')
   return parts.length <= 2 ? path : parts.slice(-2).join('/')

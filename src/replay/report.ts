@@ -56,7 +56,6 @@ export type NamedBill = Bill & { name: string }
 
 export type Totals = Bill & {
   estimatedCalls: number
-  /** The part of the bill that subagents spent. */
   subagents: Bill
   evidence: number
   waste: Habits

@@ -99,7 +99,6 @@ function writtenIn(timeline: Timeline, { sent, paid, reported }: TimelineCall): 
   return paid.estimated ? timeline.theirs(sent.written) : (reported?.input ?? 0) + (reported?.cacheWrite ?? 0)
 }
 
-/** The cause in words. */
 export function reasonFor(cause: WhyCause, { miss, sent }: TimelineCall, before: TimelineCall | undefined): string {
   switch (cause) {
     case 'edit':

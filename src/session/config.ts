@@ -210,7 +210,6 @@ export type Config = {
 /** The configuration in the form that the engine takes. */
 export type Settings = {
   planner?: PlannerFactory
-  /** The parameters of presets. */
   tuning?: PresetTuning
   byAgent?: Record<string, Choice>
   byProject?: Record<string, Choice>
@@ -346,7 +345,6 @@ export function configPath(home: string): string {
   return join(dirname(resolve(home)), CONFIG_FILE)
 }
 
-/** The JSON Schema of the configuration file, for editors. */
 export function configJsonSchema(): Record<string, unknown> {
   return { title: CONFIG_FILE, ...z.toJSONSchema(configSchema, { io: 'input' }) }
 }

@@ -31,7 +31,6 @@ export type Conversation = {
   /** Messages at the beginning that the file does not count as messages: a separate system prompt. */
   offset: number
   model: string
-  /** Writes messages in the file's own format. */
   write: (messages: readonly Message[]) => unknown
   /** The messages without violations of the tool-call rules; calls may still lack a result. */
   healed: Message[]

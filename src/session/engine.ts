@@ -159,7 +159,6 @@ export class Palimpsest {
     return new Palimpsest(this.home, ownedBy(owner, this.#store), this.#options, owner)
   }
 
-  /** The user's own rows in the table of models. */
   get models(): ModelTable {
     return this.#options.models ?? this.settings.models ?? {}
   }
@@ -465,7 +464,6 @@ export class Palimpsest {
     return this.files.of(this.#placed(id).owner)
   }
 
-  /** Keeps a file that an edit points to. */
   async #keepFile(id: string, path: string, text: string): Promise<void> {
     if (this.home === MEMORY) throw new PalimpsestError('STORE_READONLY', 'a session in memory keeps no files')
     await keepFile(this.filesOf(id), path, text)

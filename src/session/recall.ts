@@ -111,7 +111,6 @@ const EXACT_CHARS = 4000
 const CHARS_PER_TOKEN = 4
 const PREVIEW_CHARS = 160
 
-/** Describes what was found, in the same order. */
 export async function describeHits(store: LedgerStore, found: readonly Found[], query: string): Promise<SessionHit[]> {
   const count = await loadCounter()
   const described = new Map<Found, SessionHit>()
@@ -157,7 +156,6 @@ export const MOST_BY_MEANING = 5000
 /** A search of several sessions compares fewer pieces: each session is opened to read its pieces. */
 export const MOST_OF_ALL_BY_MEANING = 1000
 
-/** The text of a piece of a part. */
 export async function pieceOf(store: LedgerStore, { session, seq, part, from, to }: Place): Promise<string> {
   const found = (await new Ledger(store, session).messages([seq])).get(seq)?.parts[part]
   return found ? textOf(found).slice(from, to) : ''

@@ -22,7 +22,6 @@ export type Recording = {
   policy: string
   model: string
   about: About
-  /** The agent's proposals for memory. */
   proposals: (ProposalInput & { label: string; body: string })[]
   events: Timed[]
 }

@@ -29,7 +29,6 @@ export async function keepArchive(files: FileStore, path: string, text: string):
   }
 }
 
-/** The paths of a session's files. */
 export async function filesOf(store: LedgerStore, files: FileStore, id: string): Promise<Set<string>> {
   if (!(await store.find(id))) return new Set()
   const rows = await store.read(id, { lightType: 'entry' })

@@ -38,7 +38,6 @@ export type SessionOptions = {
 
 type Told = Pick<PlanContext, 'home' | 'readsFiles' | 'saveWith' | 'serverClears' | 'recallWith'>
 
-/** The options that the planner is told. */
 export function toldToPlanner(options: { [K in keyof Told]: Told[K] | undefined }): Told {
   const { home, readsFiles, saveWith, serverClears, recallWith } = options
   return {

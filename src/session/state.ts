@@ -215,7 +215,6 @@ export class SessionState {
     })
   }
 
-  /** The events at some places of the ledger. */
   eventsAt(seqs: readonly number[]): Promise<Placed[]> {
     return this.#ledger.events(seqs)
   }

@@ -91,7 +91,6 @@ export function defineTool<Shape extends z.ZodObject, Context = ToolContext>(
   }
 }
 
-/** The root of the file tools. */
 export function rootOf({ root, store }: Pick<ToolContext, 'root' | 'store'>): Promise<Root> {
   return openRoot(store ?? root)
 }

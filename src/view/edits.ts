@@ -23,7 +23,6 @@ const BEHIND = Number.POSITIVE_INFINITY
 
 type Relation = 'disjoint' | 'inside' | 'around' | 'same' | 'overlapping'
 
-/** How `a` relates to `b`. */
 export function relate(a: Target, b: Target): Relation {
   const x = intervalOf(a)
   const y = intervalOf(b)
@@ -95,7 +94,6 @@ export function savedByCall(
   })
 }
 
-/** Whether a target includes an entry. */
 export function contains(target: Target, entry: number): boolean {
   const { from, to } = entriesOf(target)
   return from <= entry && entry <= to

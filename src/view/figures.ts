@@ -29,7 +29,6 @@ export type Overview = {
 }
 export type Named = { name: string; sessions: number }
 
-/** The result of a session's edits. */
 export type Verdict = {
   /** Dollars, answers included: the billed amount, and the amount without edits. */
   billed: number
@@ -45,7 +44,6 @@ export type Verdict = {
   lost: number
   /** How often the cache was lost, by cause. */
   cacheLost: Partial<Record<CacheMiss['cause'], number>>
-  /** The parts of the bill. */
   parts: BillPart[]
   edits: EditWorth[]
 }

@@ -220,7 +220,6 @@ export function rangeAround(fold: Fold, entry: number): Edit | undefined {
   return slot?.range === undefined ? undefined : fold.records.get(slot.range)?.edit
 }
 
-/** The range edits that show, in order. */
 export function outerRanges(fold: Fold): readonly Edit[] {
   return fold.inner.outer
 }

@@ -132,7 +132,6 @@ function fail(message: string, data: Record<string, unknown>): never {
   throw new PalimpsestError('INVALID_MESSAGE', `Invalid message: ${message}.`, data)
 }
 
-/** The state of a tool call. */
 type CallState = { name: string; state: 'open' | 'answered' | 'interrupted' }
 
 /** A result that came after its call had been given up. */

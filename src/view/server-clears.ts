@@ -62,7 +62,6 @@ export function clearedCalls(fold: Readonly<Fold>): string[] {
 
 type Result = { result: ToolResultPart; edit: Edit | undefined; target: PartTarget }
 
-/** The results of an entry, each with the edit that shows. */
 function resultsOf(fold: Readonly<Fold>, entry: number): Result[] {
   const edits = editsInside(fold, entry)
   const parts = fold.entries[entry]?.message?.parts ?? []

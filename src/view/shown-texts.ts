@@ -23,7 +23,6 @@ export type ShownText = {
   pieces: Piece[]
   /** Set when one edit replaced the whole text: the whole part, or the whole leaf. */
   replaced?: 'part' | 'leaf'
-  /** The part as it is shown. */
   shown: Part
 }
 

@@ -60,7 +60,6 @@ export function createInner(): Inner {
   }
 }
 
-/** The slot that holds an entry. */
 export function slotOf({ slots }: Inner, entry: number): number {
   return Math.max(
     0,

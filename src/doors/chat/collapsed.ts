@@ -64,7 +64,6 @@ export function callLine(item: CollapsedCall, { width, spinner = '…' }: { widt
   return clipLine([...head, span(about), ...(about === '' ? outcome.map(trimmed) : outcome)], size)
 }
 
-/** The subject of a call: the path, the command, or the first argument. */
 function aboutOf({ name, input }: CollapsedCall, width: number): string {
   const { path, command, query } = describeCall(name, input)
   if (command !== undefined) return clip(oneLine(command, 400), width)

@@ -21,7 +21,6 @@ type Given = {
   folder: string
 }
 
-/** An address in the settings of an agent. */
 export type Address = { provider: UpstreamName; at: SettingPath; value: string }
 
 type SettingsFile = { form: SettingsForm; path: string }
@@ -195,7 +194,6 @@ export function upstreamsIn(env: Environment): Partial<Upstreams> {
   })
 }
 
-/** The addresses of providers in the settings of an agent. */
 export function upstreamsOf(agent: Agent, env: Environment): Partial<Upstreams> {
   const file = agent.settings?.(env)
   if (!file) return {}

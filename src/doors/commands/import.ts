@@ -50,7 +50,6 @@ export const importFiles = defineCommand({
   },
 })
 
-/** Asks if there are many sessions. */
 async function mayImport(files: readonly FoundFile[], io: ImportContext['io']): Promise<boolean> {
   const { MANY_SESSIONS } = await import('../../session/import-transcript.ts')
   let sessions = 0

@@ -53,7 +53,6 @@ export type InstalledAgent = {
 
 export type Installed = { service?: InstalledService; agents: Record<string, InstalledAgent> }
 
-/** The user's folder for everything about the service. */
 export function userFolder(env: Environment): string {
   return join(homeOf(env), '.palimpsest')
 }
@@ -81,7 +80,6 @@ export async function upstreamsBehind(upstreams: Partial<Upstreams>, env: Enviro
   return { ...service?.upstreams, ...Object.fromEntries(behind) }
 }
 
-/** The planned changes of an agent's settings. */
 export type SettingsChange = {
   file: string
   form: SettingsForm

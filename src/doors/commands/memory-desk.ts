@@ -43,7 +43,6 @@ export type Action = {
   run(desk: Desk, args: readonly string[]): Promise<Report>
 }
 
-/** The body from --body or --file. */
 export async function givenBody({ values, io }: MemoryContext): Promise<string | undefined> {
   return values.file === undefined ? values.body : readInput(values.file, io)
 }

@@ -149,7 +149,6 @@ function roleOf({ role }: Message, paint: Paint): string {
   return paint.bold(role)
 }
 
-/** Who made an edit, why, and what it saves. */
 function describeEdit({ id, by, why, saved }: Edit): string {
   const gain = saved >= 0 ? `saves ${amount(saved, 'token')}` : `adds ${withCommas(-saved)} tokens`
   return `${id} by ${by}: ${oneLine(why, 100)}, ${gain}`

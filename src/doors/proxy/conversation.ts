@@ -17,7 +17,6 @@ import type { ClientKey, Side } from './client.ts'
 import type { Answer } from './dialect.ts'
 
 export type Place = {
-  /** The name of the session. */
   session: string
   by: string
   isNew: boolean

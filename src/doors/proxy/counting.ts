@@ -15,7 +15,6 @@ export function countedRequest({ counted }: Counted, count: Buffer): Buffer {
   return body ? Buffer.from(JSON.stringify(counted.in(body))) : count
 }
 
-/** The request that counts what would be sent. */
 export function countRequest({ counted }: Counted, count: Buffer, sent: Spliced): Spliced {
   const body = counted && parsed(count)
   const request = body && parsed(Buffer.concat(piecesOf(sent)))

@@ -71,7 +71,6 @@ export type ProxyDialect = {
   clear?(body: Wire, calls: readonly string[]): Wire
   /** The request with a text behind its system prompt. */
   addSystem(body: Wire, text: string): Wire
-  /** A tool of ours as requests define it. */
   defineTool(tool: Tool<never>): Wire
   /** Adds to a request's tools, for dialects in which appending to the list would not do. */
   addTools?(tools: readonly unknown[], more: readonly Wire[]): unknown[]
@@ -94,7 +93,6 @@ export function emptyAnswer(): Answer {
   return { calls: [], text: '', usage: {}, serverEdits: [], dropped: 0 }
 }
 
-/** Takes in a piece of a call's arguments. */
 export function addArguments(call: CallMade | undefined, piece: unknown): void {
   if (call && typeof piece === 'string') call.input = (typeof call.input === 'string' ? call.input : '') + piece
 }

@@ -68,7 +68,6 @@ export type Live = {
 /** Facts of a request about its conversation. If they change, the session is opened again. */
 type Asked = { model: string; cacheTtl?: string; cacheKept?: number; serverEdits: boolean; mayClear?: boolean }
 
-/** What the proxy sent in place of the client's body. */
 export type Sent = {
   body: Spliced
   /** Valid while the session's edits are unchanged. Undefined if more than the edits decides the body. */

@@ -31,7 +31,6 @@ const MOST_BYTES = 64 * 1024 * 1024
 export class Readings {
   /** In order of use, the most recent at the end. */
   readonly #known = new Set<Reading>()
-  /** The last reading of each sender. */
   readonly #last = new Map<string, Reading>()
   #bytes = 0
 

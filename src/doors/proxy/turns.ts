@@ -62,7 +62,6 @@ export type Turn = {
   before: number
   /** The authors of the edits that this turn made. */
   made: string[]
-  /** For the cache watch. */
   sent: Watched
 }
 
@@ -71,7 +70,6 @@ export type Found = Pick<Turn, 'incoming' | 'messages' | 'client' | 'place'> & {
   asIs: boolean
 }
 
-/** A body as it would be sent. */
 export type Shown = Pick<Sent, 'body' | 'clears'>
 
 export type TurnsOptions = LiveOptions & { clock: () => number; newName: () => string }

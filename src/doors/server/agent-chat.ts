@@ -211,7 +211,6 @@ function whole(value: object): Response {
   return Response.json(value)
 }
 
-/** Errors in the form that OpenAI clients read. */
 function refuse(error: unknown, log: (line: string) => void): Response {
   // The caller may read the provider's message: it contains no key and no path.
   if (isPalimpsestError(error) && error.code === 'MODEL_FAILED') return refusal(502, error)

@@ -97,7 +97,6 @@ function fitting({ contains, agent, project, model, tag, from, to }: Wanted): (s
     (to === undefined || updatedAt <= to)
 }
 
-/** The name of a folder, which people use as the project's name. */
 function projectOf(folder: string | undefined): string {
   return folder?.split(/[/\\]/).findLast(name => name !== '') ?? ''
 }

@@ -62,7 +62,6 @@ export class Outbox {
     return { start: String(row!['start']), seq: Number(row!['seq']) }
   }
 
-  /** The events after a number, in order. */
   async after(seq: number): Promise<Numbered[]> {
     const rows = await this.#sql.all('SELECT seq, event FROM outbox WHERE seq > ? ORDER BY seq', [seq])
     return rows.map(row => ({ seq: Number(row['seq']), event: parseJson(String(row['event'])) }))

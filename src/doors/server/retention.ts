@@ -20,7 +20,6 @@ const pack = promisify(gzip)
 /** This many are archived, then deleted together. */
 const BATCH = 50
 
-/** The sessions that the rules would remove now. */
 export async function retiredNow(pal: Palimpsest, rules: Retention['rules'], now: number): Promise<Retired[]> {
   const sessions: SessionInfo[] = []
   for await (const info of everySession(pal)) sessions.push(info)

@@ -257,7 +257,6 @@ export const SessionOut = named('Session', {
   ids: z.number().optional().describe('Results over so many characters get an id.'),
 })
 
-/** A row of the list. */
 export const SessionRow = SessionOut.extend({
   title: z.string().describe('As somebody named it, or its first request; empty where that is not known yet.'),
   live: z.boolean().describe('Written to in the last minute and a half.'),
@@ -266,7 +265,6 @@ export const SessionRow = SessionOut.extend({
   summary: SummaryOut.nullable().describe('Null where it is not known yet: ask for it at /sessions/{session}/summary.'),
 }).meta({ id: 'SessionRow' })
 
-/** A session with its descendants. */
 export const FamilyOut = SessionRow.extend({
   children: z.array(SessionRow),
   total: z

@@ -99,7 +99,6 @@ export function listIn(text: string): string[] {
     .filter(item => item !== '')
 }
 
-/** A whole number given as an option, if it is given. */
 export function numberOption(text: string | undefined, what: string): number | undefined {
   return text === undefined ? undefined : wholeNumber(text, what)
 }

@@ -68,7 +68,6 @@ export class Request {
   }
 }
 
-/** The word that a line gives as an answer. */
 export function answerIn(line: string, words: readonly string[]): string | undefined {
   const said = line.trim().toLowerCase()
   return words.find(word => said === word || said === word[0])

@@ -17,7 +17,6 @@ export const LONGEST_LINE = 4000
 const LONG_RUN = /_{32}|\*{32}|!{32}/
 const FENCED = /^ {0,3}(?:`{3}|~{3})/
 
-/** Renders one block of Markdown by itself. */
 export function renderBlock(raw: string, layout: Layout): Line[] {
   return isReadable(raw) ? blockLines(new Lexer().lex(raw), layout) : plainLines(raw, layout)
 }
@@ -128,7 +127,6 @@ function tableOf({ header, rows, align }: Tokens.Table, { width, marks }: Layout
   )
 }
 
-/** The text of a paragraph as spans with their looks. */
 function inlineSpans(tokens: readonly Token[], looks: readonly Look[], marks: boolean): Span[] {
   return tokens.flatMap(token => inlineOf(token, looks, marks))
 }

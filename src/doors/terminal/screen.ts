@@ -15,7 +15,6 @@ export type Screen = {
   readonly moves: boolean
   readonly width: number
   print(...lines: readonly Line[]): void
-  /** Writes text that is already painted. */
   write(text: string): void
   /** Shows these lines at the bottom until anything else is shown or printed; an empty list clears them. */
   live(lines: readonly Line[]): void

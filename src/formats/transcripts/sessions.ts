@@ -20,7 +20,6 @@ export class SessionCollector {
   readonly #complete = new Set<string>()
   readonly problems: Problem[] = []
 
-  /** The sessions that have messages. */
   get sessions(): TranscriptSession[] {
     return [...this.#sessions.values()].filter(session => session.messages.length > 0)
   }

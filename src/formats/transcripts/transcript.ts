@@ -107,7 +107,6 @@ export class Recorder {
     return new SessionRecorder(this, session)
   }
 
-  /** Starts a session that continues another one. */
   follow({ start }: SessionRecorder, reason: SessionReason): SessionRecorder {
     return this.open({ ...start, id: start.id.replace(/#\d+$/, ''), parent: start.id, reason })
   }
@@ -135,7 +134,6 @@ type Answer = Said & {
 }
 type Result = Said & { output: string | Part[]; isError?: boolean | undefined; name?: string | undefined }
 
-/** A call of the file: its id and place in the session. */
 type Call = { id: string; name: string; answered: boolean; place: number }
 
 /** A response of the model and the messages after it, kept until it is complete. */
@@ -207,7 +205,6 @@ export class SessionRecorder {
     if (usage) this.#step.usage = usage
   }
 
-  /** True when a call of this id waits for its result. */
   waits(callId: string): boolean {
     return this.#calls.get(callId)?.answered === false
   }
@@ -323,7 +320,6 @@ export function callPart(id: string, name: string, input: unknown): ToolCallPart
   return { type: 'tool-call', id, name: name === '' ? 'unknown' : name, input: input ?? {} }
 }
 
-/** The calls of a message in OpenAI's chat form. */
 export function chatCalls(message: Fields): ToolCallPart[] {
   return records(message['tool_calls']).map(call => {
     const called = fields(call['function'])

@@ -37,7 +37,6 @@ export class GramIndex {
     this.#outgoing = power
   }
 
-  /** Adds a text and gives its number. */
   add(text: string): number {
     const number = this.#texts.push(text) - 1
     this.scan(text, (at, hash) => {

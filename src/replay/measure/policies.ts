@@ -18,7 +18,6 @@ import { type Measures, Meter, type Prices, pricesOf } from './measure.ts'
 export type Recorded = {
   name: string
   messages: Message[]
-  /** Calls of the model. */
   calls: number
   evidence: Record<string, Evidence>
 }
