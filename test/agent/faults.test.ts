@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pauseBefore, RETRY, troubleOf } from '../../src/agent/trouble.ts'
 import type { Turn } from '../upstream.ts'
-import { all, doneOf, only, openGround } from './harness.ts'
+import { all, doneOf, only, openGround, stoppedAt } from './harness.ts'
 
 const error = (status: number, message: string, headers?: Record<string, string>): Turn => ({
   error: { status, body: { type: 'error', error: { type: 'x', message } }, ...(headers ? { headers } : {}) },
@@ -107,11 +107,5 @@ test('a port where nobody listens is a passing trouble, a request that is refuse
 
 test('stopping while waiting for another try ends the turn', async () => {
   await using ground = await openGround([error(529, 'Overloaded')], { retry: { base: 60_000 } })
-  const stop = new AbortController()
-  const events = []
-  for await (const event of ground.agent.run('go', { signal: stop.signal })) {
-    events.push(event)
-    if (event.type === 'retry') stop.abort()
-  }
-  assert.equal(doneOf(events).reason, 'aborted')
+  assert.equal(doneOf(await stoppedAt('retry', ground, 'go')).reason, 'aborted')
 })

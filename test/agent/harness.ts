@@ -85,6 +85,17 @@ export async function all(events: AsyncIterable<AgentEvent>): Promise<AgentEvent
   return list
 }
 
+/** The events of a turn that is stopped at the first event of a type. */
+export async function stoppedAt(type: AgentEvent['type'], { agent }: Ground, request: string): Promise<AgentEvent[]> {
+  const stop = new AbortController()
+  const events: AgentEvent[] = []
+  for await (const event of agent.run(request, { signal: stop.signal })) {
+    events.push(event)
+    if (event.type === type) stop.abort()
+  }
+  return events
+}
+
 export function only<T extends AgentEvent['type']>(events: readonly AgentEvent[], type: T) {
   return events.filter((event): event is Extract<AgentEvent, { type: T }> => event.type === type)
 }

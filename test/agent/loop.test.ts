@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { z } from 'zod'
 import { openAgent } from '../../src/agent/agent.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import { all, doneOf, only, openGround, textsOf } from './harness.ts'
+import { all, doneOf, only, openGround, stoppedAt, textsOf } from './harness.ts'
 
 const call = (name: string, input: unknown, id?: string) => ({ name, input, ...(id ? { id } : {}) })
 
@@ -247,13 +247,7 @@ test('what was said before a stop is kept', async () => {
   await using ground = await openGround((_, index) =>
     index === 0 ? { text: 'Once upon a time there was', stallAfter: 2 } : { text: 'ok' },
   )
-  const stop = new AbortController()
-  const events = []
-  for await (const event of ground.agent.run('tell me a story', { signal: stop.signal })) {
-    events.push(event)
-    if (event.type === 'text') stop.abort()
-  }
-  assert.equal(doneOf(events).reason, 'aborted')
+  assert.equal(doneOf(await stoppedAt('text', ground, 'tell me a story')).reason, 'aborted')
   await all(ground.agent.run('go on'))
   assert.match(ground.upstream.requests[1]!.body, /Once upon a.*\[Stopped by the user\]/)
 })

@@ -20,29 +20,33 @@ ledgerStoreContract('threaded, early', async name => {
 
 const row = (seq: number) => ({ seq, at: 0, type: 'entry', hash: `${seq}`, light: '', body: 'x'.repeat(9000) })
 
-test('a lock is the same error as on one thread', async () => {
-  const path = join(folder, 'locked.sqlite')
-  const store = new ThreadedLedger(path, { busyMs: 50 })
+/** A store whose database another connection has locked. */
+async function lockedStore(name: string, busyMs: number) {
+  const path = join(folder, `${name}.sqlite`)
+  const store = new ThreadedLedger(path, { busyMs })
   await store.open('a', { at: 0, meta: '{}' })
   const other = new DatabaseSync(path)
   other.exec('BEGIN IMMEDIATE')
+  const unlock = () => {
+    other.exec('ROLLBACK')
+    other.close()
+  }
+  return { store, unlock }
+}
+
+test('a lock is the same error as on one thread', async () => {
+  const { store, unlock } = await lockedStore('locked', 50)
   await assert.rejects(store.append('a', [row(0)]), { code: 'STORE_LOCKED' })
-  other.exec('ROLLBACK')
-  other.close()
+  unlock()
   assert.equal(await store.append('a', [row(0)]), true)
   await store.close()
 })
 
 test('the main thread does not wait for a lock: it can be the one that gives it back', async () => {
-  const path = join(folder, 'held.sqlite')
-  const store = new ThreadedLedger(path, { busyMs: 600_000 })
-  await store.open('a', { at: 0, meta: '{}' })
-  const other = new DatabaseSync(path)
-  other.exec('BEGIN IMMEDIATE')
+  const { store, unlock } = await lockedStore('held', 600_000)
   const appended = store.append('a', [row(0)])
   for (let i = 0; i < 20; i++) await nextRound()
-  other.exec('ROLLBACK')
-  other.close()
+  unlock()
   assert.equal(await appended, true)
   await store.close()
 })

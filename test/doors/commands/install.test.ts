@@ -25,6 +25,18 @@ async function ownHome() {
   return { home, [Symbol.asyncDispose]: () => rm(home, { recursive: true, force: true }) }
 }
 
+/** A home in which Claude Code has these settings. */
+async function claudeWith(text: string) {
+  const own = await ownHome()
+  const env = { HOME: own.home }
+  const agent = AGENTS['claude']!
+  const { path } = agent.settings!(env)
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, text)
+  const installed = await applyChange('claude', { agent, bases, env, earlier: undefined })
+  return { path, installed, [Symbol.asyncDispose]: own[Symbol.asyncDispose] }
+}
+
 const installable = Object.entries(AGENTS).filter(([, { settings }]) => settings)
 
 for (const [name, agent] of installable) {
@@ -56,13 +68,8 @@ for (const [name, agent] of installable) {
 }
 
 test('settings that somebody changed since lose our address and nothing else', async () => {
-  await using own = await ownHome()
-  const env = { HOME: own.home }
-  const agent = AGENTS['claude']!
-  const { path } = agent.settings!(env)
-  await mkdir(dirname(path), { recursive: true })
-  await writeFile(path, '{\n  "env": {},\n  "model": "opus"\n}\n')
-  const installed = await applyChange('claude', { agent, bases, env, earlier: undefined })
+  await using own = await claudeWith('{\n  "env": {},\n  "model": "opus"\n}\n')
+  const { path, installed } = own
   await writeFile(path, (await readFile(path, 'utf8')).replace('opus', 'haiku'))
   assert.equal(await takeBack(installed), 'taken out')
   const after = await readFile(path, 'utf8')
@@ -72,14 +79,8 @@ test('settings that somebody changed since lose our address and nothing else', a
 })
 
 test('a status line of the user stays', async () => {
-  await using own = await ownHome()
-  const env = { HOME: own.home }
-  const agent = AGENTS['claude']!
-  const { path } = agent.settings!(env)
-  await mkdir(dirname(path), { recursive: true })
-  await writeFile(path, '{"statusLine":{"type":"command","command":"mine"}}')
-  await applyChange('claude', { agent, bases, env, earlier: undefined })
-  assert.deepEqual(JSON.parse(await readFile(path, 'utf8')).statusLine, { type: 'command', command: 'mine' })
+  await using own = await claudeWith('{"statusLine":{"type":"command","command":"mine"}}')
+  assert.deepEqual(JSON.parse(await readFile(own.path, 'utf8')).statusLine, { type: 'command', command: 'mine' })
 })
 
 test('install, status, logs and uninstall with a service of its own', async () => {

@@ -69,14 +69,18 @@ async function kept(home: string): Promise<number> {
   return length
 }
 
-test('what is only recorded goes to the provider before it is on disk, and its answer comes only after', async t => {
+/** A proxy in the middle of a conversation, whose ledger somebody else holds. */
+async function lockedProxy(t: TestContext, policy: string) {
   const { home, upstream, arrival } = await worldFor(t, () => ({ text: 'yes' }))
-  const proxy = await startProxy(t, home, upstream.url, 'none')
-  const { url } = proxy
+  const proxy = await startProxy(t, home, upstream.url, policy)
   const talk: object[] = [user('one')]
-  talk.push(await ask(url, talk), user('two'))
+  talk.push(await ask(proxy.url, talk), user('two'))
   await idle(proxy)
-  const unlock = lock(home)
+  return { home, upstream, arrival, proxy, url: proxy.url, talk, unlock: lock(home) }
+}
+
+test('what is only recorded goes to the provider before it is on disk, and its answer comes only after', async t => {
+  const { home, arrival, url, talk, unlock } = await lockedProxy(t, 'none')
   const arrived = arrival()
   let answered = false
   const answer = ask(url, talk).finally(() => {
@@ -91,12 +95,7 @@ test('what is only recorded goes to the provider before it is on disk, and its a
 })
 
 test('a proxy that is killed between the two has lost nothing: the client asks again, and brings it all', async t => {
-  const { home, upstream, arrival } = await worldFor(t, () => ({ text: 'yes' }))
-  const first = await startProxy(t, home, upstream.url, 'none')
-  const talk: object[] = [user('one')]
-  talk.push(await ask(first.url, talk), user('two'))
-  await idle(first)
-  const unlock = lock(home)
+  const { home, upstream, arrival, proxy: first, talk, unlock } = await lockedProxy(t, 'none')
   const arrived = arrival()
   const answer = ask(first.url, talk)
   await arrived
@@ -113,13 +112,7 @@ test('a proxy that is killed between the two has lost nothing: the client asks a
 })
 
 test('what may be edited is on disk before the provider is asked', async t => {
-  const { home, upstream, arrival } = await worldFor(t, () => ({ text: 'yes' }))
-  const proxy = await startProxy(t, home, upstream.url, 'thrifty')
-  const { url } = proxy
-  const talk: object[] = [user('one')]
-  talk.push(await ask(url, talk), user('two'))
-  await idle(proxy)
-  const unlock = lock(home)
+  const { home, arrival, url, talk, unlock } = await lockedProxy(t, 'thrifty')
   let asked = false
   const arrived = arrival().then(() => {
     asked = true

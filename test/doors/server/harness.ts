@@ -50,7 +50,15 @@ export async function startServer(options: Partial<ServerOptions> = {}) {
     return { status: response.status, headers: response.headers, text, json }
   }
 
-  return { server, pal, memory, store, workspace, logged, token, call }
+  async function answered(status: number, ...asked: Parameters<typeof call>): Promise<Answer['json']> {
+    const answer = await call(...asked)
+    assert.equal(answer.status, status, answer.text)
+    return answer.json
+  }
+  const get = (path: string) => answered(200, 'GET', path)
+  const post = (path: string, body?: unknown, status = 200) => answered(status, 'POST', path, { body })
+
+  return { server, pal, memory, store, workspace, logged, token, call, get, post }
 }
 
 /** Parsing takes out fields that are not declared. */

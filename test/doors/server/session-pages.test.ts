@@ -4,21 +4,11 @@ import { after, describe, test } from 'node:test'
 import { openSmall, SMALL } from '../../small-session.ts'
 import { said, startServer } from './harness.ts'
 
-const { server, call, pal } = await startServer()
+const { server, call, get, post, pal } = await startServer()
 await openSmall(pal)
 after(() => server.close())
 
 const path = `/sessions/${SMALL}`
-const get = async (address: string) => {
-  const answer = await call('GET', address)
-  assert.equal(answer.status, 200, answer.text)
-  return answer.json
-}
-const post = async (address: string, body?: unknown, status = 200) => {
-  const answer = await call('POST', address, body === undefined ? {} : { body })
-  assert.equal(answer.status, status, answer.text)
-  return answer.json
-}
 type Bar = {
   entry: number
   part: number | null

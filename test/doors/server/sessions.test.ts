@@ -4,20 +4,9 @@ import { after, describe, test } from 'node:test'
 import { openSmall, SMALL } from '../../small-session.ts'
 import { said, startServer } from './harness.ts'
 
-const { server, call, pal } = await startServer()
+const { server, call, get, post, pal } = await startServer()
 await openSmall(pal)
 after(() => server.close())
-
-const get = async (path: string) => {
-  const answer = await call('GET', path)
-  assert.equal(answer.status, 200, answer.text)
-  return answer.json
-}
-const post = async (path: string, body?: unknown, status = 200) => {
-  const answer = await call('POST', path, body === undefined ? {} : { body })
-  assert.equal(answer.status, status, answer.text)
-  return answer.json
-}
 
 test('a session is made, appended to and viewed', async () => {
   const made = await post('/sessions', { id: 'a/b c', policy: 'thrifty', messages: [said('hello')] }, 201)

@@ -1,7 +1,9 @@
-/** What axe-core finds on a page that is serious or critical, one sentence each. */
+/** What axe-core finds on a page that is serious or critical, one sentence each; and the same for every look of a page. */
+import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
+import type { Web } from './harness.ts'
 
 const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -16,4 +18,18 @@ export async function seriousFindings(page: Page): Promise<string[]> {
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')
       .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes[0]?.html.slice(0, 200)}`)
   })
+}
+
+/** Light and dark, wide and on a phone: nothing serious, and no scrolling sideways. `ready` waits for the page. */
+export async function checkEveryLook(web: Web, hash: string, ready: (page: Page) => Promise<void>): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const width of [1280, 390]) {
+      const page = await web.page(hash, { colorScheme, viewport: { width, height: 844 } })
+      await ready(page)
+      assert.deepEqual(await seriousFindings(page), [], `${colorScheme} ${width}`)
+      const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+      assert.ok(Number(overflow) <= 0, `no sideways scrolling at ${width}`)
+      await page.context().close()
+    }
+  }
 }

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { AgentDesk } from '../../../src/agent/desk.ts'
 import { openHome } from '../../../src/agent/open.ts'
-import { seriousFindings } from './axe.ts'
+import { checkEveryLook } from './axe.ts'
 import { openWeb, skip, type Web } from './harness.ts'
 
 describe('the chat', { skip }, () => {
@@ -95,18 +95,10 @@ describe('the chat', { skip }, () => {
 
   test('axe finds nothing serious, light and dark, wide and on a phone', async () => {
     const [session] = await web.pal.sessions({ limit: 1 })
-    for (const colorScheme of ['light', 'dark'] as const) {
-      for (const width of [1280, 390]) {
-        const viewport = { width, height: 844 }
-        const page = await web.page(`#/chat/${session!.id}`, { colorScheme, viewport })
-        await page.getByTestId('context-map').waitFor()
-        await page.locator('.chat-tool').first().waitFor()
-        assert.deepEqual(await seriousFindings(page), [], `${colorScheme} ${width}`)
-        const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
-        assert.ok(Number(overflow) <= 0, `no sideways scrolling at ${width}`)
-        await page.close()
-      }
-    }
+    await checkEveryLook(web, `#/chat/${session!.id}`, async page => {
+      await page.getByTestId('context-map').waitFor()
+      await page.locator('.chat-tool').first().waitFor()
+    })
   })
 })
 

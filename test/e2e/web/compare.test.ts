@@ -1,7 +1,7 @@
 /** A session under several policies, in a real browser. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { seriousFindings } from './axe.ts'
+import { checkEveryLook } from './axe.ts'
 import { longConversation, openWeb, skip, type Web } from './harness.ts'
 
 describe('the comparison', { skip }, () => {
@@ -51,15 +51,6 @@ describe('the comparison', { skip }, () => {
   })
 
   test('axe finds nothing serious, light and dark, wide and on a phone', async () => {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      for (const width of [1280, 390]) {
-        const page = await web.page('#/sessions/long/compare', { colorScheme, viewport: { width, height: 844 } })
-        await page.getByText('Done. Nothing was recorded').waitFor()
-        assert.deepEqual(await seriousFindings(page), [], `${colorScheme} ${width}`)
-        const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
-        assert.ok(Number(overflow) <= 0, `no sideways scrolling at ${width}`)
-        await page.close()
-      }
-    }
+    await checkEveryLook(web, '#/sessions/long/compare', page => page.getByText('Done. Nothing was recorded').waitFor())
   })
 })

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import type { TranscriptSession } from '../../../src/formats/transcripts/sessions.ts'
 import { importSession } from '../../../src/session/import-transcript.ts'
 import { openSample } from '../../../src/session/sample.ts'
-import { seriousFindings } from './axe.ts'
+import { checkEveryLook } from './axe.ts'
 import { longConversation, openWeb, skip, type Web } from './harness.ts'
 
 /** As Claude Code records a session, in its least form. */
@@ -53,16 +53,7 @@ describe('the list of sessions', { skip }, () => {
   })
 
   test('axe finds nothing serious, light and dark, wide and on a phone', async () => {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      for (const width of [1280, 390]) {
-        const page = await web.page('#/sessions', { colorScheme, viewport: { width, height: 844 } })
-        await row(page, 'sample').getByText('$').first().waitFor()
-        assert.deepEqual(await seriousFindings(page), [], `${colorScheme} ${width}`)
-        const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
-        assert.ok(Number(overflow) <= 0, `no sideways scrolling at ${width}`)
-        await page.close()
-      }
-    }
+    await checkEveryLook(web, '#/sessions', page => row(page, 'sample').getByText('$').first().waitFor())
   })
 
   test('a transcript that is chosen or dropped becomes a session, and a broken one says why', async () => {

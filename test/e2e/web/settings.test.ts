@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { openSample } from '../../../src/session/sample.ts'
-import { seriousFindings } from './axe.ts'
+import { checkEveryLook } from './axe.ts'
 import { openWeb, skip, type Web } from './harness.ts'
 
 describe('settings', { skip }, () => {
@@ -88,16 +88,7 @@ describe('settings', { skip }, () => {
   })
 
   test('axe finds nothing serious, light and dark, wide and on a phone', async () => {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      for (const width of [1280, 390]) {
-        const page = await web.page('#/settings', { colorScheme, viewport: { width, height: 844 } })
-        await page.getByText('This is the setting in force.').waitFor()
-        assert.deepEqual(await seriousFindings(page), [], `${colorScheme} ${width}`)
-        const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
-        assert.ok(Number(overflow) <= 0, `no sideways scrolling at ${width}`)
-        await page.context().close()
-      }
-    }
+    await checkEveryLook(web, '#/settings', page => page.getByText('This is the setting in force.').waitFor())
   })
 })
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { seriousFindings } from './axe.ts'
+import { checkEveryLook } from './axe.ts'
 import { openWeb, skip, type Web } from './harness.ts'
 
 describe('the workspace', { skip }, () => {
@@ -79,15 +79,6 @@ describe('the workspace', { skip }, () => {
   })
 
   test('axe finds nothing serious, light and dark, wide and on a phone', async () => {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      for (const width of [1280, 390]) {
-        const page = await web.page('#/workspace', { colorScheme, viewport: { width, height: 844 } })
-        await page.getByRole('article').waitFor()
-        assert.deepEqual(await seriousFindings(page), [], `${colorScheme} ${width}`)
-        const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
-        assert.ok(Number(overflow) <= 0, `no sideways scrolling at ${width}`)
-        await page.close()
-      }
-    }
+    await checkEveryLook(web, '#/workspace', page => page.getByRole('article').waitFor())
   })
 })
