@@ -183,6 +183,8 @@ function bareSqlite(path: string): Driver {
 async function barePostgres(url: string, connections: number): Promise<Driver> {
   const { default: pg } = await import('pg')
   const pool = new pg.Pool({ connectionString: url, max: connections })
+  // A connection that was ended may still hear that the server stops.
+  pool.on('error', () => {})
   const table =
     'CREATE TABLE IF NOT EXISTS bare (session text, seq integer, at bigint, hash text, light text, body text, PRIMARY KEY (session, seq))'
   await pool.query(table).catch(() => pool.query(table))

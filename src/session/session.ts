@@ -63,8 +63,11 @@ export class Session extends Look {
     return this.#state.append(...messages)
   }
 
-  /** The messages to send now. Plans and records edits first, unless `plan` is false. */
-  override view(options: { plan?: boolean; now?: number } = {}): Promise<View> {
+  /**
+   * The messages to send now. Plans and records edits first, unless `plan` is false. Reads what others have written,
+   * unless the session already has the given `length`.
+   */
+  override view(options: { plan?: boolean; now?: number; length?: number } = {}): Promise<View> {
     return this.#state.view(options)
   }
 

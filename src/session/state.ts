@@ -136,10 +136,10 @@ export class SessionState {
     })
   }
 
-  /** The messages to send now. With `plan: false` nothing is planned or recorded. */
-  async view({ plan = true, now }: { plan?: boolean; now?: number } = {}): Promise<View> {
+  /** The messages to send now. With `plan: false` nothing is planned or recorded. `length`: as the store has it now. */
+  async view({ plan = true, now, length }: { plan?: boolean; now?: number; length?: number } = {}): Promise<View> {
     return this.#exclusive(async () => {
-      await this.#ready()
+      await this.#ready(length)
       return plan ? this.#planAndApply(now ?? this.options.clock()) : this.#result({ pending: [], report: [] })
     })
   }
@@ -484,9 +484,9 @@ export class SessionState {
     throw new PalimpsestError('ENTRY_NOT_FOUND', `There is no entry ${entry}; the session has 0–${last}.`, { entry })
   }
 
-  async #ready(): Promise<void> {
+  async #ready(length?: number): Promise<void> {
     this.#counter ??= await loadCounter()
-    await this.#catchUp()
+    if (length !== this.#ledger.length) await this.#catchUp()
   }
 
   /** Runs work one after the other, even if the work before has failed. */

@@ -16,8 +16,10 @@ import type { EventHub } from './event-hub.ts'
 import type { Caller } from './gate.ts'
 import type { LiveEvent } from './live-event.ts'
 
-/** Sessions that stay open: opening one reads its ledger. */
-const KEPT_OPEN = 32
+/** Sessions that stay open, because opening one reads its ledger: as many as have so many entries together. */
+const MAX_ENTRIES_OPEN = 30_000
+/** What an open session takes besides its entries, in entries. */
+const ENTRIES_PER_SESSION = 10
 /** Users whose lists of sessions are kept. */
 const KEPT_CATALOGUES = 32
 /** The number of sessions that are checked for changes by other processes. */
@@ -25,7 +27,7 @@ const BATCH = 500
 
 export type OwnedSession = Omit<SessionInfo, 'owner'> & { owner: string | null }
 
-type KeptSession = { opening: Promise<Session>; createdAt?: number }
+type KeptSession = { opening: Promise<Session>; createdAt?: number; entries: number }
 
 export class SessionDesk {
   readonly #pal: Palimpsest
@@ -65,8 +67,8 @@ export class SessionDesk {
 
   /** An existing session that the caller may use, with everything that others have written to it. */
   async open(caller: Caller, name: string): Promise<Session> {
-    const session = await this.#kept(caller, name)
-    await session.view({ plan: false })
+    const { session, length } = await this.#kept(caller, name)
+    await session.view({ plan: false, length })
     return session
   }
 
@@ -77,7 +79,7 @@ export class SessionDesk {
     if (await this.#exists(caller, id)) {
       throw new PalimpsestError('ALREADY', `There is a session ${id} already. Choose another name.`, { session: id })
     }
-    return this.#keep(caller, id, { opening: this.of(caller).session(id, rest) })
+    return this.#keep(caller, id, { opening: this.of(caller).session(id, rest), entries: ENTRIES_PER_SESSION })
   }
 
   /** The list's row for one session of the caller. */
@@ -159,20 +161,33 @@ export class SessionDesk {
     }
   }
 
-  async #kept(caller: Caller, name: string): Promise<Session> {
+  async #kept(caller: Caller, name: string): Promise<{ session: Session; length: number }> {
     const pal = this.of(caller)
     const info = await pal.mustFind(name)
     const known = this.#open.get(keyOf(caller, name))
     // Another process may have removed the session and made another one of that name.
     const isSame = known && (known.createdAt ?? info.createdAt) === info.createdAt
     const opening = isSame ? known.opening : pal.session(name, { mustExist: true })
-    return this.#keep(caller, name, { opening, createdAt: info.createdAt })
+    const session = await this.#keep(caller, name, {
+      opening,
+      createdAt: info.createdAt,
+      entries: ENTRIES_PER_SESSION + info.length,
+    })
+    return { session, length: info.length }
   }
 
   /** Keeps the most recently used sessions; one that cannot be opened is not kept. */
   #keep(caller: Caller, name: string, kept: KeptSession): Promise<Session> {
     const key = keyOf(caller, name)
-    keepRecent(this.#open, key, kept, KEPT_OPEN)
+    this.#open.delete(key)
+    this.#open.set(key, kept)
+    let all = 0
+    for (const { entries } of this.#open.values()) all += entries
+    for (const [oldest, { entries }] of this.#open) {
+      if (all <= MAX_ENTRIES_OPEN || oldest === key) break
+      this.#open.delete(oldest)
+      all -= entries
+    }
     kept.opening.catch(() => this.#open.delete(key))
     return kept.opening
   }

@@ -143,11 +143,14 @@ export class PostgresLedger implements LedgerStore {
     { from = 0, to = LAST_SEQ, lightType, only, besidesEntries }: ReadOptions = {},
   ): Promise<Row[]> {
     const [low, high] = [Math.max(0, from), Math.min(to, LAST_SEQ)]
+    // PostgreSQL expects many ancestors, and would read all partitions to join them; the OFFSET makes it look up each one.
     const rows = await this.#db.read(
       `${LINEAGE.replace('START', 'id = $1')}
-       SELECT e.seq, e.type, e.at, e.hash, e.light, CASE WHEN e.type = $4 THEN NULL ELSE e.body END AS body
-       FROM line l LEFT JOIN events e ON e.session = l.key AND e.seq BETWEEN $2 AND least($3, l.up_to)
-         ${besidesEntries ? "AND e.type <> 'entry'" : ''} ${only ? 'AND e.seq = ANY($5::integer[])' : ''}`,
+       SELECT e.* FROM line l LEFT JOIN LATERAL (
+         SELECT seq, type, at, hash, light, CASE WHEN type = $4 THEN NULL ELSE body END AS body FROM events
+         WHERE session = l.key AND seq BETWEEN $2 AND least($3, l.up_to)
+           ${besidesEntries ? "AND type <> 'entry'" : ''} ${only ? 'AND seq = ANY($5::integer[])' : ''} OFFSET 0
+       ) e ON true`,
       [id, low, high, lightType ?? null, ...(only ? [only.filter(seq => seq <= LAST_SEQ)] : [])],
     )
     if (rows.length === 0) throw noSession(id)

@@ -1,6 +1,7 @@
 /** Sessions over HTTP, from the first message to a comparison of policies. */
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
+import { SqliteLedger } from '../../../src/ledger/sqlite.ts'
 import { openSmall, SMALL } from '../../small-session.ts'
 import { said, startServer } from './harness.ts'
 
@@ -165,4 +166,20 @@ test('the list is paged and searched, and a place that is gone is told', async (
     ['small-short'],
   )
   assert.equal((await call('GET', '/sessions?cursor=gone')).status, 404)
+})
+
+test('many sessions stay open: going on in one reads nothing that is known, and everything that others wrote', async t => {
+  const { server, call, pal } = await startServer()
+  const ids = Array.from({ length: 200 }, (_, i) => `open-${i}`)
+  for (const id of ids) await call('POST', '/sessions', { body: { id, messages: [said(`first of ${id}`)] } })
+  const reads = t.mock.method(SqliteLedger.prototype, 'read').mock
+  for (const id of ids) {
+    const { json } = await call('POST', `/sessions/${id}/messages`, { body: { messages: [said('second')] } })
+    assert.deepEqual(json, { entries: [1] })
+  }
+  assert.equal(reads.callCount(), 0)
+  await (await pal.session(ids[0]!)).append(said('from elsewhere'))
+  const { json } = await call('POST', `/sessions/${ids[0]}/messages`, { body: { messages: [said('fourth')] } })
+  assert.deepEqual(json, { entries: [3] })
+  await server.close()
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { PostgresServer } from '../../../scripts/postgres.ts'
-import { Ledger } from '../../../src/ledger/ledger.ts'
+import { Ledger, type Timed } from '../../../src/ledger/ledger.ts'
 import { ownedBy } from '../../../src/ledger/owners.ts'
 import { Postgres } from '../../../src/ledger/postgres/database.ts'
 import { PostgresLedger } from '../../../src/ledger/postgres/ledger.ts'
@@ -55,6 +55,32 @@ describe('the ledger on PostgreSQL', { skip: noPostgres }, () => {
         await store.index('all')
         // One each, a few merges, and what the background does at the same time.
         assert.ok(transactions.callCount() < 150, `${transactions.callCount()} transactions for 60 sessions`)
+        await store.close()
+      })
+
+      test('reading on in a session costs the same however many sessions there are', async t => {
+        const store = await PostgresLedger.open(await server.create('read_on'))
+        const events = Array.from(
+          { length: 60 },
+          (_, i): Timed => ({ at: i, event: { type: 'decision', text: `${i}` } }),
+        )
+        for (let i = 0; i < 100; i++) {
+          await store.open(`s${i}`, { at: 0, meta: '{}' })
+          assert.ok(await new Ledger(store, `s${i}`).appendTimed(events))
+        }
+        await store.open('fork', { at: 0, meta: '{}', parent: { id: 's7', seq: 58 } })
+        const db = await Postgres.open(server.url('read_on'))
+        await db.read('ANALYZE')
+        const reads = t.mock.method(Postgres.prototype, 'read').mock
+        for (const [id, from] of Object.entries({ s5: 58, fork: 57 })) {
+          assert.equal((await store.read(id, { from })).length, 2)
+          const [sql, values] = reads.calls.at(-1)!.arguments
+          const [row] = await db.read(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${sql}`, values)
+          const [{ Plan: plan }] = row!['QUERY PLAN'] as [{ Plan: Record<string, number> }]
+          const pages = plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!
+          assert.ok(pages < 40, `${pages} pages for two events of ${id}`)
+        }
+        await db.close()
         await store.close()
       })
 
