@@ -42,13 +42,12 @@ export class Outbox {
   }
 
   async add(events: readonly LiveEvent[]): Promise<void> {
-    const rows = events.map((_, i) => `(${i + 1}, ?::text)`).join(', ')
     // One statement, so that the row of the last number is locked for no longer than it takes.
     await this.#sql.run(
-      `WITH last AS (UPDATE outbox_last SET seq = seq + ${events.length} RETURNING seq)
-       INSERT INTO outbox (seq, event) SELECT last.seq - ${events.length} + e.number, e.event
-       FROM last CROSS JOIN (VALUES ${rows}) AS e (number, event)`,
-      events.map(event => JSON.stringify(event)),
+      `WITH last AS (UPDATE outbox_last SET seq = seq + ?::bigint RETURNING seq)
+       INSERT INTO outbox (seq, event) SELECT last.seq - ?::bigint + e.number, e.event
+       FROM last CROSS JOIN json_array_elements_text(?::json) WITH ORDINALITY AS e (event, number)`,
+      [events.length, events.length, JSON.stringify(events.map(event => JSON.stringify(event)))],
     )
     this.#added += events.length
     if (this.#added * SWEEPS < this.#kept) return
