@@ -3,8 +3,7 @@ export type { EditOperation, ReplaceOperation } from './asked/context-edits.ts'
 export type { Suggestion } from './asked/suggest.ts'
 export type { Change, FileState } from './calls/file-history.ts'
 export { defineTools, type ToolTable } from './calls/tool-kinds.ts'
-export { type Diagnosis, diagnose, heal } from './formats/doctor.ts'
-export { SqliteLedger } from './ledger/sqlite.ts'
+export { heal } from './formats/doctor.ts'
 export type { LedgerStore } from './ledger/store.ts'
 export { type ErrorCode, isPalimpsestError, PalimpsestError } from './model/errors.ts'
 export type {
@@ -27,7 +26,7 @@ export type {
 } from './model/types.ts'
 export { thrifty } from './planner/thrifty.ts'
 export type { PlannerFactory, Policy } from './policies/policy.ts'
-export { type Model, type ModelTable, modelInfo } from './providers/models.ts'
+export type { Model, ModelTable } from './providers/models.ts'
 export type { Config } from './session/config.ts'
 export {
   type OpenOptions,

@@ -76,8 +76,8 @@ test('200 tool calls: the task in view at every call, anchors every five, summar
 
 test('a process that is killed, at a call of the model and in the midst of a tool, goes on where it was', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'agent-kill-'))
-  const killBeforeAnswer = new Set([20, 60])
-  const KILLS_ITSELF = 40
+  const killBeforeAnswer = new Set([10, 30])
+  const KILLS_ITSELF = 20
   let child: ChildProcess | undefined
   let next = 0
   await using upstream = await startUpstream(() => {
@@ -88,7 +88,7 @@ test('a process that is killed, at a call of the model and in the midst of a too
     const n = next++
     // The shell's parent is the agent: the command has its effect, and its result is never recorded.
     const command = `echo ${n} >> log.txt; kill -9 $PPID`
-    return n === KILLS_ITSELF ? { calls: [{ name: 'run_command', input: { command } }] } : workAt(n < 80 ? n : CALLS)
+    return n === KILLS_ITSELF ? { calls: [{ name: 'run_command', input: { command } }] } : workAt(n < 40 ? n : CALLS)
   })
   const runs = []
   for (const request of [TASK, undefined, undefined, undefined]) {
@@ -106,7 +106,7 @@ test('a process that is killed, at a call of the model and in the midst of a too
   )
   assert.equal(doneOf(runs.at(-1)!.events).message, 'All 200 lines are numbered.')
   for (const request of upstream.requests) assertTaskInView(request)
-  assert.equal(readFileSync(join(folder, 'log.txt'), 'utf8'), numbers(80))
+  assert.equal(readFileSync(join(folder, 'log.txt'), 'utf8'), numbers(40))
   const after = upstream.requests.find(({ body }) => body.includes('run_command was interrupted'))
   assert.ok(after?.body.includes('It may have had effects: look before you run it again.'))
   await using pal = await openPalimpsest({ home: join(folder, 'home'), config: false })
@@ -127,17 +127,17 @@ test('after a summary and a restart the task is still in view, and anchors go on
       child?.kill('SIGKILL')
       return { stallAfter: 0 }
     }
-    return workAt(next < 120 ? next++ : CALLS)
+    return workAt(next < 80 ? next++ : CALLS)
   })
   for (const request of [TASK, undefined]) {
     const started = startAgent(folder, upstream.url, request, 9_000)
     child = started.child
     await started.ended
   }
-  assert.ok(killed && next === 120)
+  assert.ok(killed && next === 80)
   for (const request of upstream.requests) assertTaskInView(request)
   const told = upstream.requests.slice(-20).flatMap(request => anchorsIn(request).at(-1) ?? [])
-  assert.equal(told.at(-1), '120')
+  assert.equal(told.at(-1), '80')
   rmSync(folder, { recursive: true, force: true })
 })
 

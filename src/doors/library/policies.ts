@@ -1,6 +1,5 @@
 /** `palimpsest/policies`: planners, policies, and how to write and test one's own. */
 export { clearToolUses, smartHistory, staleOutputs } from '../../planner/presets.ts'
-export { thrifty } from '../../planner/thrifty.ts'
 export type { ThriftyOptions } from '../../planner/tuning.ts'
 export { anchor } from '../../policies/anchor.ts'
 export { clearResults } from '../../policies/clear-results.ts'

@@ -1,14 +1,18 @@
 /**
- * `palimpsest chat` as a person or a script runs it: a process of its own, on pipes or on a pseudo-terminal. A test
- * types, waits for words to appear, and types again.
+ * `palimpsest chat` as a person or a script runs it, on pipes or on a pseudo-terminal. A test types, waits for words to
+ * appear, and types again.
  */
+import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { watch } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { PassThrough, type Readable, type Writable } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import { after } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
+import { runCli } from '../../../src/doors/cli/main.ts'
 import { CLI, ROOT } from '../../e2e/run-cli.ts'
 import type { Upstream } from '../../upstream.ts'
 
@@ -49,62 +53,82 @@ const NOT_OURS = new Set(
 )
 
 type Terminal = { columns?: number; rows?: number; term?: string }
+type ChatOptions = { terminal?: Terminal; env?: Record<string, string>; isProcess?: boolean }
 
+/** The chat on pipes is a command in this process, unless it is to be killed; on a terminal it is always a process. */
 export function startChat(
   { home, root, env }: Place,
   args: readonly string[] = [],
-  { terminal, env: more = {} }: { terminal?: Terminal; env?: Record<string, string> } = {},
+  { terminal, env: more = {}, isProcess = terminal !== undefined }: ChatOptions = {},
 ): DrivenChat {
-  const command = [process.execPath, CLI, 'chat', '--home', home, '--root', root, ...args]
+  const line = ['chat', '--home', home, '--root', root, ...args]
   const outer = Object.fromEntries(Object.entries(process.env).filter(([name]) => !NOT_OURS.has(name)))
-  const options = {
-    cwd: root,
-    env: {
-      ...outer,
-      NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/compile'),
-      TERM: terminal?.term ?? 'xterm-256color',
-      ...env,
-      ...more,
-    },
-  }
+  const cache = { NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/compile') }
+  const around = { ...outer, ...cache, TERM: terminal?.term ?? 'xterm-256color', ...env, ...more }
+  if (!isProcess) return new DrivenChat(runHere(line, around))
   const { columns = 100, rows = 40 } = terminal ?? {}
   const pty = ['python3', join(import.meta.dirname, 'on-terminal.py'), String(columns), String(rows)]
-  const [file = '', ...rest] = terminal ? [...pty, ...command] : command
-  const child = spawn(file, rest, options)
+  const [file = '', ...rest] = [...(terminal ? pty : []), process.execPath, CLI, ...line]
+  const child = spawn(file, rest, { cwd: root, env: around })
   started.push(child)
-  return new DrivenChat(child)
+  const ended = new Promise<number | string>(resolve => {
+    child.on('close', (code, signal) => resolve(code ?? signal ?? 'unknown'))
+  })
+  return new DrivenChat({ ...streamsOf(child), ended, kill: signal => child.kill(signal) })
+}
+
+type Running = {
+  stdin: Writable
+  stdout: Readable
+  stderr: Readable
+  /** Resolves with the exit code, or the name of the signal. */
+  ended: Promise<number | string>
+  kill(signal: NodeJS.Signals): void
+}
+
+function streamsOf({ stdin, stdout, stderr }: ChildProcess): Pick<Running, 'stdin' | 'stdout' | 'stderr'> {
+  return { stdin: stdin!, stdout: stdout!, stderr: stderr! }
+}
+
+function runHere(line: readonly string[], env: NodeJS.ProcessEnv): Running {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  const read = Promise.all([finished(stdout), finished(stderr)])
+  const ended = runCli(line, { stdin, stdout, stderr, env }).then(async code => {
+    stdout.end()
+    stderr.end()
+    await read
+    return code
+  })
+  return { stdin, stdout, stderr, ended, kill: () => assert.fail('a chat in this process cannot be killed') }
 }
 
 /** So that a test that waits in vain says what it saw. */
 const PATIENCE = 300_000
 
 export class DrivenChat {
-  readonly #child: ChildProcess
+  readonly #running: Running
   /** Everything that came out, bytes and all. */
   output = ''
   errors = ''
-  /** Resolves with the exit code, or the name of the signal. */
   readonly ended: Promise<number | string>
   #seen = 0
   #isOver = false
   #look = () => {}
 
-  constructor(child: ChildProcess) {
-    this.#child = child
-    child.stdout?.setEncoding('utf8').on('data', text => {
+  constructor(running: Running) {
+    this.#running = running
+    const { stdin, stdout, stderr, ended } = running
+    stdout.setEncoding('utf8').on('data', text => {
       this.output += text
       this.#look()
     })
-    child.stderr?.setEncoding('utf8').on('data', text => {
+    stderr.setEncoding('utf8').on('data', text => {
       this.errors += text
     })
-    child.stdin?.on('error', () => undefined)
-    this.ended = new Promise(resolve => {
-      child.on('close', (code, signal) => {
-        this.#isOver = true
-        this.#look()
-        resolve(code ?? signal ?? 'unknown')
-      })
+    stdin.on('error', () => undefined)
+    this.ended = ended.finally(() => {
+      this.#isOver = true
+      this.#look()
     })
   }
 
@@ -114,7 +138,7 @@ export class DrivenChat {
   }
 
   type(text: string): void {
-    this.#child.stdin?.write(text)
+    this.#running.stdin.write(text)
   }
 
   line(text: string): void {
@@ -122,11 +146,11 @@ export class DrivenChat {
   }
 
   end(): void {
-    this.#child.stdin?.end()
+    this.#running.stdin.end()
   }
 
   kill(signal: NodeJS.Signals): void {
-    this.#child.kill(signal)
+    this.#running.kill(signal)
   }
 
   /** Resolves when these words appear behind those that were waited for before; rejects when the chat ends without. */

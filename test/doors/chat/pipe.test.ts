@@ -122,7 +122,7 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
   test('Ctrl-C stops the turn and keeps the session', async () => {
     await using upstream = await startUpstream([command('echo begun >> log; sleep 60'), said('Going on.')])
     const place = freshPlace(upstream)
-    const chat = startChat(place, ['--yes', '--session', 's'])
+    const chat = startChat(place, ['--yes', '--session', 's'], { isProcess: true })
     chat.line('wait for it')
     await untilThere(join(place.root, 'log'))
     chat.kill('SIGINT')
@@ -140,7 +140,7 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
       said('I looked, and it had begun.'),
     ])
     const place = freshPlace(upstream)
-    const first = startChat(place, ['--yes', '--session', 's'])
+    const first = startChat(place, ['--yes', '--session', 's'], { isProcess: true })
     first.line('do it once')
     await untilThere(join(place.root, 'log'))
     first.kill('SIGKILL')
@@ -160,7 +160,7 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
   test('a polite kill ends the command that runs, and then the chat', async () => {
     await using upstream = await startUpstream([command('echo $$ > p; mv p pid; sleep 60')])
     const place = freshPlace(upstream)
-    const chat = startChat(place, ['--yes', '--session', 's'])
+    const chat = startChat(place, ['--yes', '--session', 's'], { isProcess: true })
     chat.line('wait for it')
     const file = join(place.root, 'pid')
     await untilThere(file)
