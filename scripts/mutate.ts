@@ -22,8 +22,8 @@ import { measure, type Outcome, type Run, reaches, root, tryWith } from './mutat
 import { type Mutation, mutationsOf } from './mutations.ts'
 
 /** A change that the nearest tests do not notice counts as unnoticed: it would take long to find, too. */
-const TESTS_PER_CHANGE = 8
-const MILLISECONDS_PER_CHANGE = 60_000
+const TESTS_PER_CHANGE = 12
+const MILLISECONDS_PER_CHANGE = 120_000
 /** A test that has not been measured yet comes behind the quick ones and before the slow ones. */
 const UNKNOWN_MILLISECONDS = 5_000
 
@@ -127,13 +127,13 @@ async function measured(test: string): Promise<Run> {
   return run
 }
 
-/** Tests that noticed most in the file, then the one that imports it and has its name, then others that import it. */
+/** Tests that noticed most in the file, then those that import it and have its name, then those that do one of the two. */
 function nearestFirst(tests: readonly string[], file: string, kills: ReadonlyMap<string, number>): string[] {
   const name = basename(file, '.ts')
   const rank = (test: string) => {
     const importsIt = readFileSync(join(root, test), 'utf8').includes(`/${file.slice(4)}'`)
-    const near = !importsIt ? 2 : basename(test, '.test.ts') === name ? 0 : 1
-    return near - 3 * (kills.get(test) ?? 0)
+    const hasItsName = basename(test, '.test.ts') === name
+    return 2 - Number(importsIt) - Number(hasItsName) - 3 * (kills.get(test) ?? 0)
   }
   const duration = (test: string) => runs.get(test)?.milliseconds ?? UNKNOWN_MILLISECONDS
   const ranked = tests.map(test => ({ test, rank: rank(test), duration: duration(test) }))

@@ -4,9 +4,10 @@
  */
 
 import { readdir } from 'node:fs/promises'
+import { boundedTo } from '../model/text.ts'
 import { isTemporary } from './atomic.ts'
 import { readGlob } from './glob.ts'
-import { codeOf, type Folder, openFolderIn } from './root.ts'
+import { codeOf, type Folder, openFolderIn, refusal } from './root.ts'
 
 export type Entry = {
   folder: Folder
@@ -18,6 +19,8 @@ export type Entry = {
   closed?: boolean
 }
 
+/** Reading a glob takes time and depth with the brackets that it opens. */
+const LONGEST_GLOB = 1000
 const NOT_ENTERED = new Set(['.git', 'node_modules'])
 
 /** Yields every entry; a folder before its content. `depth` 1 is the folder's own entries. */
@@ -37,6 +40,7 @@ export async function* walk(folder: Folder, depth: number, above: string[] = [])
 /** Gives a test whether names below a folder match a glob; a glob without a slash matches names at any depth. */
 export function globFilter(glob: string | undefined): (parts: readonly string[]) => boolean {
   if (glob === undefined || glob === '') return () => true
+  if (glob.length > LONGEST_GLOB) throw refusal(boundedTo(glob, 80), `a glob has at most ${LONGEST_GLOB} characters`)
   const fits = readGlob(glob.includes('/') ? glob.replace(/^\.?\//, '') : `**/${glob}`)
   return parts => fits(parts.join('/'))
 }

@@ -19,7 +19,7 @@ import { type LedgerStore, type ListOptions, noSession, type SessionRow } from '
 import { checkTombstones, type Tombstone } from '../ledger/tombstones.ts'
 import { logDay } from '../memory/workspace.ts'
 import { DEFAULT_MODEL, DEFAULT_PLANNER, homeIn, MEMORY } from '../model/defaults.ts'
-import { PalimpsestError } from '../model/errors.ts'
+import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
 import { Listeners } from '../model/listeners.ts'
 import { IDS_OVER, withIds } from '../policies/ids.ts'
@@ -206,7 +206,11 @@ export class Palimpsest {
       ...this.#stateOptions(id, meta, planner),
       ...toldToPlanner(options),
     })
-    await state.load()
+    await state.load().catch(async error => {
+      // Events of an odd shape are damaged ones: then the chain says so.
+      if (!isPalimpsestError(error)) await new Ledger(this.#store, id).verify()
+      throw error
+    })
     return new Session(state, {
       store: this.#store,
       tools: this.#tools,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { matchesGlob } from 'node:path'
 import { test } from 'node:test'
 import { readGlob } from '../../src/files/glob.ts'
+import { globFilter } from '../../src/files/walk.ts'
 import * as fc from '../property.ts'
 
 const joined = (of: fc.Arbitrary<string>, by: string) =>
@@ -31,6 +32,16 @@ test('signs that are not closed, and extended globs, are text', () => {
   assert.ok(readGlob('\\*')('*'))
   assert.ok(!readGlob('\\*')('a'))
   assert.ok(readGlob('+(a|aa)b')('+(a|aa)b'))
+})
+
+test('no glob takes long to read, however many brackets it opens; a very long one is refused', () => {
+  for (const sign of ['[', '{', '{,', '[!', '**/', '?', '\\', '{a,']) {
+    const start = process.cpuUsage()
+    const long = sign.repeat(1000 / sign.length)
+    for (const end of ['', '}', ']', ',}']) globFilter(long.slice(0, 1000 - end.length) + end)(['b'])
+    assert.ok(process.cpuUsage(start).user < 1_000_000, sign)
+    assert.throws(() => globFilter(sign.repeat(100_000)), { code: 'PATH_REFUSED' })
+  }
 })
 
 test('no glob takes more than linear time for a long name', () => {

@@ -7,6 +7,7 @@ import { gemini } from '../../../src/doors/proxy/gemini.ts'
 import { openaiChat } from '../../../src/doors/proxy/openai-chat.ts'
 import { openaiResponses } from '../../../src/doors/proxy/openai-responses.ts'
 import type { Wire } from '../../../src/formats/adapters/original.ts'
+import type { Message } from '../../../src/model/types.ts'
 
 function told(dialect: ProxyDialect, ...events: Wire[]): Answer {
   const answer = emptyAnswer()
@@ -419,4 +420,53 @@ describe('Gemini', () => {
     assert.deepEqual(words, expected)
     assert.equal(gemini.modelIn!('/v1beta/models/gemini-3:generateContent'), 'gemini-3')
   })
+})
+
+describe('every dialect', () => {
+  const BODIES: readonly (readonly [ProxyDialect, Wire])[] = [
+    [anthropic, { model: 'm', system: 'Be brief.', messages: [{ role: 'user', content: 'go' }] }],
+    [
+      anthropic,
+      { model: 'm', system: [{ type: 'text', text: 'Be brief.' }], messages: [{ role: 'user', content: 'go' }] },
+    ],
+    [
+      openaiChat,
+      {
+        model: 'm',
+        messages: [
+          { role: 'system', content: 'Be brief.' },
+          { role: 'user', content: 'go' },
+        ],
+      },
+    ],
+    [openaiResponses, { model: 'm', instructions: 'Be brief.', input: [{ role: 'user', content: 'go' }] }],
+    [openaiResponses, { model: 'm', instructions: 'Be brief.', input: 'go' }],
+    [
+      gemini,
+      {
+        systemInstruction: { parts: [{ text: 'Be brief.' }] },
+        contents: [{ role: 'user', parts: [{ text: 'go' }] }],
+        generationConfig: { temperature: 1 },
+      },
+    ],
+  ]
+  const texts = (messages: readonly Message[]) =>
+    messages.map(({ role, parts }) => [role, parts.map(part => (part.type === 'text' ? part.text : part.type)).join()])
+
+  for (const [dialect, body] of BODIES) {
+    test(`sends messages as they are now, the system prompt too: ${dialect.name}, ${JSON.stringify(body).slice(0, 60)}`, () => {
+      const messages = dialect.read(body)!
+      const [system, ...rest] = texts(messages)
+      assert.deepEqual([system, rest], [['system', 'Be brief.'], [['user', 'go']]])
+      const said = (role: Message['role'], text: string) => ({ role, parts: [{ type: 'text', text }] }) as Message
+      const changed = [said('system', 'Be long.'), said('user', 'go!'), said('assistant', 'so'), said('user', 'on')]
+      const written = dialect.write(body, changed)
+      assert.deepEqual(texts(dialect.read(written)!), texts(changed))
+      const without = dialect.write(body, messages.slice(1))
+      assert.deepEqual(texts(dialect.read(without)!), [['user', 'go']], 'a system prompt that went is gone')
+      assert.deepEqual(texts(dialect.read(dialect.write(without, messages))!), texts(messages), 'and comes back')
+      for (const key of ['model', 'generationConfig']) assert.deepEqual(written[key], body[key])
+      assert.deepEqual(dialect.read({ model: 'm' }), undefined, 'a body without a conversation has none')
+    })
+  }
 })

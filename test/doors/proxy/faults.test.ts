@@ -168,6 +168,9 @@ test('when the ledger fails, the client’s own bytes go upstream and the fault 
   assert.equal(it.upstream.requests.length, 4)
   assert.ok(it.faults.length >= 4 && it.faults.every(line => line.includes('STORE_FULL')))
   assert.ok(!it.faults.join().includes('sk-secret'))
+  const counted = [...(await it.proxy.metrics()).matchAll(/^palimpsest_faults_total\{kind="\w+"\} (\d+)$/gm)]
+  const sum = counted.reduce((all, [, n]) => all + Number(n), 0)
+  assert.equal(sum, it.faults.length, 'as many are counted as are logged')
 })
 
 /** A ledger on a disk that takes its time, and says when. */

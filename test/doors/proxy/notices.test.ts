@@ -285,3 +285,22 @@ test('what clients send back is what they would have sent without the line', () 
     }),
   )
 })
+
+test('a part of Gemini that is our line goes, with its message if it had no other; every other part stays', () => {
+  const line = plainNoticeOf(1, `${PUBLIC}/#/memory`)
+  const told = { role: 'model', parts: [{ text: 'Done.' }, { text: line }] }
+  const behind = { role: 'model', parts: [{ text: `Done.${line}` }, { text: line }, { functionCall: { name: 'ls' } }] }
+  const alone = { role: 'model', parts: [{ text: line }] }
+  const others = [{ role: 'user', parts: [{ text: 'go' }] }, { role: 'model', parts: [] }, { role: 'user' }, 'odd']
+  const sent = (body: unknown) => JSON.parse(withoutNotices(Buffer.from(JSON.stringify(body))).toString())
+  assert.deepEqual(sent({ model: 'm', contents: [...others, told, behind, alone] }), {
+    model: 'm',
+    contents: [
+      ...others,
+      { role: 'model', parts: [{ text: 'Done.' }] },
+      { role: 'model', parts: [{ text: 'Done.' }, { functionCall: { name: 'ls' } }] },
+    ],
+  })
+  const elsewhere = { messages: [{ content: line }] }
+  assert.deepEqual(sent(elsewhere), elsewhere, 'a string of another dialect that is our line alone is somebody else’s')
+})
