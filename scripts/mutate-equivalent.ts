@@ -64,6 +64,12 @@ const ROWS: readonly Row[] = [
     why: 'both ways give the same list; which one is taken at the bound shows nowhere',
   },
   {
+    file: 'src/view/slots.ts',
+    line: 'while (inner.offsetsUpTo < slot) {',
+    texts: ['<='],
+    why: 'the place of one slot more is known earlier, and is the same',
+  },
+  {
     file: 'src/ledger/database.ts',
     line: 'if (!statement) this.#statements.set(sql, (statement = this.#db.prepare(sql)))',
     texts: ['true'],

@@ -5,6 +5,7 @@
  * illegal view is never sent. Rules are local to a step (an assistant message and the results behind it), so a view is
  * checked from the step before its first change, not from its beginning.
  */
+import { isRecord } from '../model/json.ts'
 import { leavesOf } from '../model/leaves.ts'
 import type { Dialect, Edit, Message, Part, ToolCallPart, ToolResultPart } from '../model/types.ts'
 
@@ -254,8 +255,7 @@ function checkReasoning(
 export function isSigned({ original }: Part): boolean {
   if (original?.dialect !== 'gemini') return false
   const { value } = original
-  if (typeof value !== 'object' || value === null) return false
-  return 'thoughtSignature' in value || 'thought_signature' in value
+  return isRecord(value) && ('thoughtSignature' in value || 'thought_signature' in value)
 }
 
 function keepsCall({ target, replacement }: Edit): boolean {

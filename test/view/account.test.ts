@@ -173,6 +173,13 @@ describe('totals', () => {
     near(day!.saved, money.saved)
   })
 
+  test('say what each day could have cost, where that is known of some calls', () => {
+    const timeline = timelineOf(EVENTS)
+    assert.equal(summaryOf(timeline).days[0]!.could, undefined)
+    assert.equal(summaryOf(timeline, [5, 3]).days[0]!.could, 8)
+    assert.equal(summaryOf(timeline, [1, 1, 1, 1]).days[0]!.could, 4)
+  })
+
   test('say how long the session is, and what of it is shown', () => {
     const timeline = timelineOf(EVENTS)
     const { title, entries, turns, calls, edits, tokens, sent, money, series } = summaryOf(timeline)
@@ -230,6 +237,16 @@ describe('rent', () => {
       timeline.calls.reduce((sum, { paid }) => sum + paid.output, 0),
     )
     assert.equal(of('kind', 'answers').tokens, 0)
+  })
+
+  test('puts what was paid for a prompt of no tokens in front, and divides by nothing', () => {
+    const empty = timelineOf([entry(says('assistant', text('')), 0), used({ input: 0, output: 0 })], undefined, {
+      round: { ...PRICES.round, minimum: 0 },
+    })
+    const { dollars, kind } = rentOf(empty)
+    assert.ok(
+      Number.isFinite(dollars) && kind.every(row => Number.isFinite(row.dollars) && Number.isFinite(row.tokens)),
+    )
   })
 
   test('counts tokens times the calls that carried them: whole once, then twice as an edit shows it', () => {

@@ -11,7 +11,7 @@ import {
   stripsReasoning,
   turnStart,
 } from '../../src/view/binding.ts'
-import { applyEvent, createFold, type Fold } from '../../src/view/fold.ts'
+import { addEntry, applyEvent, createFold, type Fold } from '../../src/view/fold.ts'
 import { SERVER } from '../../src/view/server-clears.ts'
 import { bash, says, user } from '../policies/talk.ts'
 
@@ -180,6 +180,17 @@ describe('the running turn', () => {
     const image: Part = { type: 'image', mediaType: 'image/png', data: 'AA' }
     const shows: Message = { role: 'user', parts: [text(' '), image] }
     assert.equal(turnStart(foldOf(user('a'), says('b'), shows)), 2, 'a picture says something')
+  })
+
+  test('begins at the same entry while the texts of entries are not loaded', () => {
+    const fold = createFold(words => words.length)
+    for (const [seq, role] of (['user', 'assistant', 'tool', 'user', 'user', 'assistant'] as const).entries())
+      addEntry(fold, { seq, at: seq, message: undefined, role })
+    assert.equal(turnStart(fold), 4)
+    const steered = createFold(words => words.length)
+    for (const [seq, role] of (['user', 'assistant', 'tool', 'user'] as const).entries())
+      addEntry(steered, { seq, at: seq, message: undefined, role })
+    assert.equal(turnStart(steered), 0)
   })
 
   test('has reasoning where an entry behind its start shows some', () => {

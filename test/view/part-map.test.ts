@@ -71,6 +71,13 @@ describe('a bar', () => {
     )
   })
 
+  test('is labelled with the beginning of its text, on one line and not too long', () => {
+    const [first, second] = mapOf(user(`${'many\n words '.repeat(100)}`), user('few words')).at(0)
+    assert.equal(second!.label, 'few words')
+    assert.ok(first!.label.startsWith('many words many words') && !first!.label.includes('\n'))
+    assert.ok(first!.label.length > 90 && first!.label.length <= 100, `${first!.label.length}`)
+  })
+
   test('has its tokens as it happened, which are those of its entry', () => {
     const { at, tokens } = mapOf({ role: 'user', parts: [text('ab'), text('cde')] }, says('f'))
     assert.deepEqual(

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import type { Message, Part } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
-import { partId, placeOfId, shownTexts } from '../../src/view/shown-texts.ts'
+import { partId, placeOfId, savingToolIn, shownTexts } from '../../src/view/shown-texts.ts'
 import { session as anySession } from '../laws/sessions.ts'
 import * as fc from '../property.ts'
 
@@ -17,6 +17,16 @@ async function open(...messages: Message[]): Promise<Session> {
 }
 
 const bytes = async (session: Session) => JSON.stringify((await session.view()).messages)
+
+test('the tool to save with is the best that there is: ours by its name, also behind the name of a server', () => {
+  const best = (...names: string[]) => savingToolIn(names)
+  assert.equal(best('bash', 'append_to_file', 'workspace_save_fact'), 'workspace_save_fact')
+  assert.equal(best('save_memory', 'memory'), 'memory')
+  assert.equal(best('mcp__palimpsest__workspace_save_fact', 'memory'), 'mcp__palimpsest__workspace_save_fact')
+  assert.equal(best('mcp__other__workspace_save_fact', 'my_memory'), undefined, 'of somebody else')
+  assert.equal(best('palimpsest_notes', 'bash'), undefined)
+  assert.equal(best(), undefined)
+})
 
 describe('ids of parts', () => {
   const type = fc.constantFrom(...(['text', 'reasoning', 'tool-call', 'tool-result', 'image', 'raw'] as const))

@@ -179,6 +179,26 @@ describe('the present form of a conversation', () => {
     assert.deepEqual(inPresentFormUpTo(session.fold, more.slice(0, 2)), sent.slice(0, 2))
   })
 
+  test('of a conversation without the system prompt lacks it, and of one with it has it as it is now', async () => {
+    const session = await open()
+    const talk = [system('Be brief.'), user('a question'), says('a long answer')]
+    await session.append(...talk)
+    await session.apply([{ target: { type: 'part', entry: 2, part: 0 }, replacement: 'short', why: '' }])
+    const [, question, answer] = inPresentForm(session.fold, talk)
+    assert.deepEqual(inPresentFormUpTo(session.fold, talk.slice(1)), [question, answer])
+    assert.deepEqual(inPresentFormUpTo(session.fold, [...talk.slice(1), user('more')]), [
+      question,
+      answer,
+      user('more'),
+    ])
+    assert.deepEqual(inPresentFormUpTo(session.fold, [system('Be long.'), ...talk.slice(1)]), [
+      system('Be long.'),
+      question,
+      answer,
+    ])
+    assert.deepEqual(inPresentFormUpTo(session.fold, talk.slice(0, 1)), talk.slice(0, 1))
+  })
+
   test('is made of the same objects again, until the edits of a message change', async () => {
     const session = await open()
     const talk = [user('a question'), says('a long answer')].map(marked)
