@@ -50,7 +50,8 @@ export class SqlMemory implements MemoryStore {
 
   async write(changes: readonly Change[], note: Note): Promise<boolean> {
     // Concurrent writers lock the rows in the same order, so they cannot deadlock.
-    const ordered = changes.toSorted((a, b) => compare(a.userId, b.userId) || compare(a.label, b.label))
+    const nameOf = ({ userId, label }: Change) => `${userId}\0${label}`
+    const ordered = changes.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
     return this.#allOrNothing(function* () {
       for (const change of ordered) if (!(yield* apply(change, note))) return false
       return true
@@ -188,8 +189,4 @@ function* apply({ userId, label, expected, version, content }: Change, note: Not
   const where = [...block, ...block, expected]
   if (!content) return (yield* countOf(`DELETE FROM blocks WHERE ${isThere}`, where)) > 0
   return (yield* countOf(`UPDATE blocks SET seq = ? WHERE ${isThere}`, [seq, ...where])) > 0
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b)
 }

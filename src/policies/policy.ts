@@ -28,8 +28,6 @@ export type PlanContext = {
   lastCallAt: number | undefined
   /** Calls made before this one. */
   calls: number
-  /** How many messages at the front of the view are unchanged since the last call. */
-  unchanged: number
   /** Tokens of the system prompt and tools. */
   overhead: number
   /** The provider's tokens for one of ours, fitted to its reports; by default the model's own scale. */

@@ -56,8 +56,6 @@ export class SessionState {
   #queue: Promise<unknown> = Promise.resolve()
   #callsMade = 0
   #lastCallAt: number | undefined
-  /** How many messages at the beginning of the view are as they were in the last call. */
-  #unchanged = 0
   /** How much of the fold is known to be legal. */
   #legal: views.Seen = { entries: 0, touches: 0 }
   readonly #checked: NonNullable<CheckOptions['checked']> = new WeakMap()
@@ -114,7 +112,6 @@ export class SessionState {
       this.#calls.note(role, calls, results)
     }
     await this.#loadContent(views.missing(this.#fold))
-    this.#noteChange()
     return this
   }
 
@@ -237,7 +234,6 @@ export class SessionState {
       now,
       lastCallAt: this.#lastCallAt,
       calls: this.#callsMade,
-      unchanged: this.#unchanged,
       overhead: this.#fit.overhead(model.scale) ?? overhead,
       ...(this.#fit.scale === undefined ? {} : { scale: this.#fit.scale }),
       session: this.id,
@@ -296,7 +292,7 @@ export class SessionState {
         throw error
       })
       if (placed) {
-        this.#noteChange(event)
+        this.#stale.note(this.#fold, event)
         return edits
       }
       takeBack()
@@ -343,7 +339,7 @@ export class SessionState {
         takeBack()
         throw error
       })
-      if (placed) return this.#noteChange(event)
+      if (placed) return this.#stale.note(this.#fold, event)
       takeBack()
     }
     throw contention(this.id)
@@ -409,7 +405,7 @@ export class SessionState {
     this.#fit = new TokenFit()
     this.#files = []
     this.#redactions = []
-    this.#unsent = this.#callsMade = this.#unchanged = 0
+    this.#unsent = this.#callsMade = 0
     this.#legal = { entries: 0, touches: 0 }
     this.#lastCallAt = this.#lastDecision = this.#lastView = undefined
     await this.load()
@@ -424,7 +420,7 @@ export class SessionState {
       this.#calls.add(event.message)
     }
     views.applyEvent(this.#fold, event, { seq, at })
-    this.#noteChange(event)
+    this.#stale.note(this.#fold, event)
   }
 
   /** An assistant message means that everything before it was sent. */
@@ -433,13 +429,6 @@ export class SessionState {
     this.#unsent = this.#fold.entries.length
     this.#callsMade++
     this.#lastCallAt = at
-    this.#unchanged = views.peek(this.#fold).length
-  }
-
-  #noteChange(event?: Event): void {
-    if (event) this.#stale.note(this.#fold, event)
-    this.#unchanged = Math.min(this.#unchanged, this.#fold.changedFrom)
-    this.#fold.changedFrom = Number.POSITIVE_INFINITY
   }
 
   async #loadEntries(edits: readonly Edit[], first = 0): Promise<void> {

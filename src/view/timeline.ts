@@ -179,12 +179,6 @@ export class Timeline {
     return this.#units.all
   }
 
-  /** Messages at the front of the view that are unchanged since the last call sent them. */
-  get unchanged(): number {
-    this.#compare()
-    return this.#unchanged
-  }
-
   /** The map before a call (counted from 0); by default before the next call. */
   bars(call = this.calls.length): Generator<Bar> {
     return this.#map.bars(this.calls[call]?.entry ?? this.fold.entries.length, call)

@@ -180,6 +180,8 @@ test('preferences are read by the words that people use, and not from what progr
     'always write <div> and',
   ])
   assert.deepEqual(preferencesIn('[Summary of before] always answer in rhymes'), [])
+  assert.deepEqual(preferencesIn('<note>one</note>Always use tabs here<note>two</note>'), ['Always use tabs here'])
+  assert.deepEqual(preferencesIn('<a>never say this aloud</a><b>nor always say that</b>'), [])
   assert.deepEqual(preferencesIn('- always be kind\n+ never mind'), ['always be kind'])
 })
 

@@ -147,6 +147,14 @@ describe('a review', () => {
     assert.deepEqual(words(fresh.diff), ['one two three'])
   })
 
+  test('says whether tools gave any of its text, and where the user alone did', () => {
+    const from = (...sources: ('tool' | 'user')[]) => {
+      const entries = sources.map((source, entry) => ({ session: 's', entry, source })) as unknown as EntryLink[]
+      return reviewOf({ ...open, entries }, { block, merge: clean, problem: undefined, duplicates: [] }).fromTools
+    }
+    assert.deepEqual([from(), from('user'), from('user', 'tool'), from('tool')], [false, false, true, true])
+  })
+
   test('of one that is decided, or that conflicts, shows what the agent changed', () => {
     const decided = reviewOf(
       { ...open, state: 'approved' },

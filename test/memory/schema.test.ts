@@ -42,6 +42,13 @@ test('one that does not fit is refused with each reason', async () => {
   await assert.rejects(check('---\nname: Ann\nage: -1\n---\n'), { code: 'SCHEMA_VIOLATION', message: /age/ })
 })
 
+test('a reason names the place, unless it is of the whole', async () => {
+  const list = JSON.stringify({ type: 'array', minItems: 3 })
+  await assert.rejects(check('[1]', list), ({ message }: Error) => !/(?:^|[\n ]): /.test(message) && /3/.test(message))
+  const inside = JSON.stringify({ type: 'array', items: { type: 'string' } })
+  await assert.rejects(check('["a", 1]', inside), { message: /\b1: / })
+})
+
 test('a name that nobody knows checks nothing, and a schema that is none is refused', async () => {
   await check('anything', 'somebody-elses-schema')
   await assert.rejects(check('{}', '{not json'), { code: 'INVALID_INPUT' })

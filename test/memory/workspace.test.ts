@@ -107,6 +107,17 @@ test('a file that is too long is cut at a line and says so: rules from the begin
   for (const part of [soul, memory]) assert.ok(part.length < FILE_LIMIT + 200)
 })
 
+test('a file that just fits is not cut, and one character more cuts a line', async () => {
+  const { folder, workspace } = await makeWorkspace()
+  await initWorkspace(workspace)
+  const lines = Array.from({ length: FILE_LIMIT / 100 }, (_, i) => `${i} `.padEnd(98, 'x').padEnd(99, 'y'))
+  writeFileSync(join(folder, 'SOUL.md'), `${lines.join('\n')}\n`)
+  const fitting = await loadWorkspace(workspace)
+  assert.ok(fitting.includes(lines.join('\n')) && !fitting.includes('too long'))
+  writeFileSync(join(folder, 'SOUL.md'), `${lines.join('\n')}y\n`)
+  assert.match(await loadWorkspace(workspace), /\[SOUL\.md is too long: the first 119 of 120 lines\]/)
+})
+
 test('each tool adds one line to its file', async () => {
   const { tool, get } = await makeWorkspace()
   assert.equal((await tool('workspace_save_fact', { fact: 'The API is in\n src/api' })).text, 'Saved in MEMORY.md')

@@ -133,7 +133,7 @@ export const compactRoutes: readonly Route[] = [pending, preview, compact]
 
 /** Asks a planner that knows only the ledger, as a freshly started server would. */
 function askPlanner(timeline: Timeline, session: string, { policy, model, home }: SessionOptions, now: number) {
-  const { fold, units, calls, unchanged, overhead } = timeline
+  const { fold, units, calls, overhead } = timeline
   const unsent = calls.at(-1)?.entry ?? 0
   return policy.start().plan({
     fold,
@@ -143,7 +143,6 @@ function askPlanner(timeline: Timeline, session: string, { policy, model, home }
     now,
     lastCallAt: timeline.cacheAt(now).lastCallAt,
     calls: calls.length,
-    unchanged,
     overhead,
     session,
     home,

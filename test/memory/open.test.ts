@@ -1,0 +1,36 @@
+/** Where memory is, whose it is by default, and where its schemas are. */
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { openMemory, userIn } from '../../src/memory/open.ts'
+
+const home = mkdtempSync(join(tmpdir(), 'palimpsest-memory-'))
+after(() => rmSync(home, { recursive: true, force: true }))
+
+test('it is a file of the home, unless a database is named; a home in memory needs neither', async () => {
+  const env = { PALIMPSEST_DATABASE_URL: 'postgres://127.0.0.1:1/none?connect_timeout=1' }
+  await (await openMemory({ home: ':memory:', env })).close()
+  await assert.rejects(openMemory({ home, env }), 'it is looked for')
+  assert.ok(!existsSync(join(home, 'memory.sqlite')))
+  await (await openMemory({ home, env: {} })).close()
+  assert.ok(existsSync(join(home, 'memory.sqlite')))
+})
+
+test('a schema is a file of the home; one that is not there checks nothing, one that cannot be read is an error', async () => {
+  mkdirSync(join(home, 'schemas', 'folder.json'), { recursive: true })
+  writeFileSync(join(home, 'schemas', 'list.json'), '{"type":"array"}')
+  const memory = await openMemory({ home, env: {} })
+  const set = (schemaRef: string) => memory.set('ann', 'goals', { body: '{}', schemaRef, by: 'user:ann' })
+  await assert.rejects(set('list'), { code: 'SCHEMA_VIOLATION' })
+  await assert.rejects(set('folder'), { code: 'EISDIR' })
+  for (const name of ['nobody', '../schemas/list', '.list']) assert.equal((await set(name)).body, '{}', name)
+  await memory.close()
+})
+
+test('the user is the one of the environment, of the configuration, or of the machine', () => {
+  assert.equal(userIn({ PALIMPSEST_USER: 'ann' }, 'bob'), 'ann')
+  assert.equal(userIn({}, 'bob'), 'bob')
+  assert.equal(userIn({}), userInfo().username)
+})
