@@ -85,10 +85,15 @@ export function* indexSome(tables: IndexTables, key: number): Steps<boolean> {
   const last = rows.at(-1)
   if (!last) return false
   const fresh = yield* documentsIn(tables, key, rows)
+  // Made before the transaction, so that it is short: other writers wait for it.
+  const segment = fresh.length > 0 ? yield* segmentOf(tables, key, { first: done.documents, fresh }) : undefined
   yield* ask(
     tables.write(function* () {
       if ((yield* ask(tables.done(key)))?.seq !== done.seq) return
-      if (fresh.length > 0) yield* add(tables, key, { first: done.documents, fresh })
+      if (segment) {
+        yield* ask(tables.addDocuments(key, done.documents, fresh))
+        yield* ask(tables.addSegment(segment))
+      }
       yield* ask(tables.setDone(key, { seq: last.seq, documents: done.documents + fresh.length }))
     }),
   )
@@ -201,21 +206,18 @@ function* findCall(
   return undefined
 }
 
-function* add(
+function* segmentOf(
   tables: IndexTables,
   key: number,
   { first, fresh }: { first: number; fresh: readonly FreshDocument[] },
-): Steps<void> {
-  yield* ask(tables.addDocuments(key, first, fresh))
-  yield* ask(
-    tables.addSegment({
-      group: yield* ask(tables.groupOf(key)),
-      runs: [{ session: key, first, count: fresh.length }],
-      columns: columnsOf(fresh),
-      postings: postingsOf(fresh.map(({ document }) => document.terms)),
-      vocabulary: vocabularyOf(fresh.flatMap(({ document }) => [...document.words])),
-    }),
-  )
+): Steps<NewSegment> {
+  return {
+    group: yield* ask(tables.groupOf(key)),
+    runs: [{ session: key, first, count: fresh.length }],
+    columns: columnsOf(fresh),
+    postings: postingsOf(fresh.map(({ document }) => document.terms)),
+    vocabulary: vocabularyOf(fresh.flatMap(({ document }) => [...document.words])),
+  }
 }
 
 /** Reads and joins the segments first, so that the transaction is short. They must still exist when it begins. */

@@ -17,8 +17,8 @@ export type Advance = (
   options: { steps: number; merge: boolean },
 ) => Promise<boolean>
 
-/** Appends within this time are indexed together. */
-const SOON_MS = 50
+/** Appends within this time are indexed together: few large steps cost less than many small ones. No search waits for it. */
+const SOON_MS = 1000
 const STEPS_AT_ONCE = 4
 /** A search of all sessions takes at most this many steps before it answers from the index. */
 const STEPS_BEFORE_SEARCH = 24
@@ -28,7 +28,6 @@ const WAIT_MS = 100
 
 export class Indexer {
   readonly #advance: Advance
-  readonly #soonMs: number
   readonly #pending = new Set<string>()
   /** The sessions that are being indexed now: a search must wait for these, too. */
   #working: readonly string[] = []
@@ -38,9 +37,8 @@ export class Indexer {
   #swept = false
   #closed = false
 
-  constructor(advance: Advance, { soonMs = SOON_MS } = {}) {
+  constructor(advance: Advance) {
     this.#advance = advance
-    this.#soonMs = soonMs
   }
 
   appended(session: string): void {
@@ -56,7 +54,7 @@ export class Indexer {
       this.#running ??= this.#work().finally(() => {
         this.#running = undefined
       })
-    }, this.#soonMs)
+    }, SOON_MS)
     this.#timer.unref()
   }
 
@@ -92,8 +90,9 @@ export class Indexer {
     this.#pending.clear()
     this.#working = own
     try {
-      if (own.length > 0) await this.#stepwise(own)
-      else if (!this.#swept) {
+      // A few sessions at a time: each call looks at all sessions that it is given.
+      for (let i = 0; i < own.length; i += STEPS_AT_ONCE) await this.#stepwise(own.slice(i, i + STEPS_AT_ONCE))
+      if (own.length === 0 && !this.#swept) {
         await this.#stepwise(undefined)
         this.#swept = true
       }

@@ -38,8 +38,6 @@ const SESSION = `SELECT s.id, s.fork_seq, s.length, s.created_at, s.updated_at, 
   FROM sessions s LEFT JOIN sessions p ON p.key = s.parent`
 /** How many sessions with missing index entries are looked up at once. */
 const BEHIND_AT_ONCE = 200
-/** Indexing costs more here than in SQLite, so appends are collected for longer; a search does not wait for it. */
-const INDEXED_AFTER_MS = 1000
 /** How often a removal is retried when another removal takes the same place among the tombstones. */
 const MAX_REMOVAL_TRIES = 20
 
@@ -54,7 +52,7 @@ export class PostgresLedger implements LedgerStore {
     this.#db = db
     this.#appends = new Appends(db)
     this.#recall = new PgRecall(db)
-    this.#indexer = new Indexer((...args) => this.#advance(...args), { soonMs: INDEXED_AFTER_MS })
+    this.#indexer = new Indexer((...args) => this.#advance(...args))
   }
 
   static async open(url: string, options: PgOptions = {}): Promise<PostgresLedger> {
