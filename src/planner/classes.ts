@@ -31,11 +31,14 @@ export function expectedQuotes(
   { age, sinceTouched, changes, tokens }: Standing,
 ): number {
   const isCode = partClass === 'code' || partClass === 'grep'
-  const since = partClass === 'command' ? age : sinceTouched
-  const recency = byAge(Math.max(0, age)) * bySince(Math.max(0, since))
   const current = isCode ? byChanges(changes) : 1
   const size = isCode || partClass === 'edit' ? 1 : bySize(tokens)
-  return quotes[partClass] * 1e-4 * recency * current * size
+  return quotes[partClass] * 1e-4 * recencyOf(partClass, age, sinceTouched) * current * size
+}
+
+/** The share of a new part's quotes that is still expected at an age. */
+export function recencyOf(partClass: PartClass, age: number, sinceTouched: number): number {
+  return byAge(Math.max(0, age)) * bySince(Math.max(0, partClass === 'command' ? age : sinceTouched))
 }
 
 /** Larger counts (of calls, or of a part's tokens) are rare, so their powers are not kept. */

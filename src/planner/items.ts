@@ -302,10 +302,15 @@ export function densityOf(item: Item, partClass: PartClass, calls: number, quote
   const age = calls - born
   return expectedQuotes(quotes, partClass, {
     age,
-    sinceTouched: file ? Math.min(age, calls - file.touched) : age,
+    sinceTouched: sinceTouched(item, calls),
     changes: file ? file.changes - changes : 0,
     tokens: whole,
   })
+}
+
+/** Calls since an item was first sent or its file was touched. */
+export function sinceTouched({ file, born }: Item, calls: number): number {
+  return file ? Math.min(calls - born, calls - file.touched) : calls - born
 }
 
 export function isBefore(a: Unit, b: Unit): boolean {
@@ -324,7 +329,8 @@ function lineTokens(unit: Unit, partClass: PartClass | undefined, whole: number)
   return unit.original.type === 'tool-call' || unit.original.type === 'text' ? LINE_TOKENS : 0
 }
 
-function firstAt(items: readonly Item[], entry: number): number {
+/** The index of the first item at or behind an entry. */
+export function firstAt(items: readonly Item[], entry: number): number {
   return firstIndex(items.length, i => items[i]!.unit.entry >= entry)
 }
 

@@ -17,8 +17,9 @@ import { type Fold, outerRanges, shownTokens, slots, tokensOf } from '../view/fo
 import type { Proposal } from '../view/proposal.ts'
 import type { Slot } from '../view/slots.ts'
 import type { Unit } from '../view/units.ts'
+import { recencyOf } from './classes.ts'
 import type { Form } from './forms.ts'
-import { densityOf, type Item, type Items } from './items.ts'
+import { densityOf, firstAt, type Item, type Items, sinceTouched } from './items.ts'
 import { logLines, logMessages, mergeLogs, type Outcomes, type Room } from './log.ts'
 import { type Candidate, type Cut, dueReason, type Situation, setupCost, type Timing, worthOf } from './planner.ts'
 import {
@@ -111,83 +112,96 @@ function lostTokens({ partClass, tokens }: Item, saves: number): number {
 /** A tolerance, so that rounding errors never decide. */
 const MARGIN = 1e-3
 
+type OutlookOptions = LogOptions & { timing: Timing; horizonMax: number }
+
+/** What a log would bring before its cache write, and what it would free. */
+type Gain = { worth: number; freed: number }
+
 /**
  * Tells whether a log could pay at all, without checking every part at every call. The worth of a line only grows with
  * age, unless its part is edited or its file is changed. So one look at all items gives an upper bound for the next few
  * calls, and until then only changed items are checked. Parts that arrive meanwhile are too young for a log.
  */
 export class LogOutlook {
-  /** Upper bounds of what a log brings before its cache write and of what it frees, and the last call they hold for. */
-  #worth = 0
-  #freed = 0
+  /** Upper bounds, and the last call they hold for. */
+  #most: Gain = { worth: 0, freed: 0 }
   #until = -1
   #prices = { least: 0, most: 0, quote: 0 }
   /** The values that each item was counted with, by its number; NaN if it was not counted. */
   #saves = new Float64Array()
   #worths = new Float64Array()
+  /** The quotes that each unchanged item loses when it is new. */
+  #losses = new Float64Array()
   /** The items that point to a counted item. */
   #pointers = new Set<Item>()
 
-  mayPay(context: PlanContext, items: Items, options: LogOptions & { timing: Timing; horizonMax: number }): boolean {
+  mayPay(context: PlanContext, items: Items, options: OutlookOptions): boolean {
     const { situation, boundOf, timing } = options
     if (!this.#holds(context, items, options)) this.#look(context, items, options)
-    items.changed.clear()
     const { leaving, running } = boundTokens(items.open, boundOf)
     const { model, cold, thought } = situation
     const shown = shownTokens(context.fold)
-    const freed = this.#freed + leaving
+    const freed = this.#most.freed + leaving
     if (!dueReason({ freed, rewritten: Math.max(0, shown - freed), running }, situation, timing)) return false
     const written = cold ? 0 : shown * (model.write - model.read)
-    return this.#worth + leaving * perTokenWritten(situation) - running * thought - written > -MARGIN
+    return this.#most.worth + leaving * perTokenWritten(situation) - running * thought - written > -MARGIN
   }
 
   /** Updates the bounds with the items that have changed; returns whether the bounds still hold. */
-  #holds({ calls }: PlanContext, items: Items, { situation, quotes }: LogOptions): boolean {
+  #holds({ calls }: PlanContext, { changed }: Items, { situation, quotes }: LogOptions): boolean {
     const price = perTokenWritten(situation)
     const { least, most, quote } = this.#prices
-    if (calls > this.#until || price < least || price > most || quotePrice(situation) !== quote) return false
-    for (const item of items.changed) {
-      const saves = this.#saves[item.number] ?? Number.NaN
-      const isCounted = !Number.isNaN(saves)
-      if (item.gone ? isCounted : item.mark !== 'same' && this.#pointers.has(item)) return false
-      if (!isCounted || item.line === undefined) continue
-      const worth = this.#worths[item.number]!
-      this.#count(item, item.line, quotes)
-      if (this.#saves[item.number]! > saves) return false
-      this.#worth += Math.max(0, this.#worths[item.number]! - worth)
-    }
-    return true
+    let holds = calls <= this.#until && price >= least && price <= most && quotePrice(situation) === quote
+    for (const item of changed) holds = this.#recount(item, quotes) && holds
+    changed.clear()
+    return holds
   }
 
-  #look(
-    { fold, calls }: PlanContext,
-    items: Items,
-    { situation, quotes, horizonMax }: LogOptions & { horizonMax: number },
-  ): void {
+  #recount(item: Item, quotes: Quotes): boolean {
+    const { number } = item
+    const [saves, worth] = [this.#saves[number] ?? Number.NaN, this.#worths[number]!]
+    const isCounted = !Number.isNaN(saves)
+    this.#losses[number] = Number.NaN
+    if (item.gone ? isCounted : item.mark !== 'same' && this.#pointers.has(item)) return false
+    if (!isCounted) return true
+    this.#count(item, quotes)
+    this.#most.worth += Math.max(0, this.#worths[number]! - worth)
+    return this.#saves[number]! <= saves
+  }
+
+  #look({ fold, calls }: PlanContext, { all, count }: Items, { situation, quotes, horizonMax }: OutlookOptions): void {
     this.#until = calls + KEPT_STEPS
     const later = { ...situation, horizon: Math.min(horizonMax, situation.horizon + KEPT_STEPS) }
     this.#prices = { least: perTokenWritten(situation), most: perTokenWritten(later), quote: quotePrice(situation) }
-    this.#saves = new Float64Array(items.count).fill(Number.NaN)
-    this.#worths = new Float64Array(items.count)
-    this.#pointers = new Set()
-    const start = startOfLog(fold)
-    let [worth, freed, pointed] = [0, 0, 0]
-    this.#worth = Number.NEGATIVE_INFINITY
-    this.#freed = 0
-    const { all } = items
-    const end = firstIndex(all.length, i => all[i]!.unit.turn >= calls)
-    for (let i = firstIndex(end, at => all[at]!.unit.entry >= start); i < end; i++) {
+    this.#forget(count)
+    const sum = { worth: 0, freed: 0 }
+    let pointed = 0
+    for (let i = firstAt(all, startOfLog(fold)); i < all.length && all[i]!.unit.turn < calls; i++) {
       const item = all[i]!
+      const { number, unit, pointers } = item
       if (item.line !== undefined) {
-        this.#count(item, item.line, quotes)
-        worth += this.#worths[item.number]!
-        freed += this.#saves[item.number]!
+        this.#count(item, quotes)
+        sum.worth += this.#worths[number]!
+        sum.freed += this.#saves[number]!
       }
-      if (item.pointers) pointed = Math.max(pointed, this.#notePointers(item, item.pointers))
-      if (freed < MIN_LOG_TOKENS || (pointed > 0 && item.unit.entry < pointed)) continue
-      this.#worth = Math.max(this.#worth, worth)
-      this.#freed = Math.max(this.#freed, freed)
+      if (pointers) pointed = Math.max(pointed, this.#notePointers(item, pointers))
+      if (sum.freed >= MIN_LOG_TOKENS && unit.entry >= pointed) this.#raise(sum)
     }
+  }
+
+  #forget(count: number): void {
+    this.#most = { worth: Number.NEGATIVE_INFINITY, freed: 0 }
+    this.#pointers = new Set()
+    this.#saves.fill(Number.NaN)
+    if (count <= this.#saves.length) return
+    this.#saves = new Float64Array(2 * count).fill(Number.NaN)
+    this.#worths = new Float64Array(2 * count)
+    this.#losses = new Float64Array(2 * count).fill(Number.NaN)
+  }
+
+  #raise({ worth, freed }: Gain): void {
+    if (worth > this.#most.worth) this.#most.worth = worth
+    if (freed > this.#most.freed) this.#most.freed = freed
   }
 
   /** Records the items that point to this one; returns the last entry among them. */
@@ -200,15 +214,23 @@ export class LogOutlook {
    * Counts an item at the most that its line can be worth while the bounds hold: its quotes are least likely at the
    * end.
    */
-  #count(item: Item, line: number, quotes: Quotes): void {
+  #count(item: Item, quotes: Quotes): void {
+    const { number, born } = item
     const { least, most, quote } = this.#prices
-    const saves = item.tokens - line
-    const lost = lostTokens(item, saves)
-    const at = lost < 0 ? item.born : this.#until
-    const worth = saves * (saves > 0 ? most : least) - lossOf(item, lost, at, quotes) * quote
-    this.#saves[item.number] = saves
-    this.#worths[item.number] = Number.isNaN(worth) ? 0 : worth
+    const saves = item.tokens - item.line!
+    if (Number.isNaN(this.#losses[number])) {
+      this.#losses[number] = lossOf(item, lostTokens(item, saves), born, quotes)
+    }
+    const loss = this.#losses[number]!
+    const worth = saves * (saves > 0 ? most : least) - loss * recencyAt(item, loss < 0 ? born : this.#until) * quote
+    this.#saves[number] = saves
+    this.#worths[number] = Number.isNaN(worth) ? 0 : worth
   }
+}
+
+/** The share of an item's quotes that is still expected at a call. */
+function recencyAt(item: Item, calls: number): number {
+  return recencyOf(item.partClass ?? 'doc', calls - item.born, sinceTouched(item, calls))
 }
 
 /** The saving for a token that is neither read on later calls nor written now. */
