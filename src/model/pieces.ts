@@ -3,8 +3,8 @@
  * pieces the same is found by the kind of each character. Letters without case, combining marks and characters beyond
  * 16 bits are left to the pattern.
  *
- * The text is copied into an array of character codes first: reading a character of a string takes ten times as long as
- * one of an array, and counting is most of what a plan costs.
+ * The text is copied into an array of bytes first, one for each character: reading a character of a string takes ten
+ * times as long as one of an array, and counting is most of what a plan costs.
  */
 const UPPER = '[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]'
 const LOWER = '[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]'
@@ -33,6 +33,17 @@ const END = 8
 const ENCODER = new TextEncoder()
 /** The kind of every character that was seen so far; 0 for the others. */
 const KINDS = new Uint8Array(65_536)
+/** A character beyond ASCII becomes this bit and its kind. */
+const BEYOND_ASCII = 0x80
+/** The kind of each byte. */
+const KIND_OF = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte < BEYOND_ASCII ? kindOf(byte) : byte - BEYOND_ASCII,
+)
+/** The first byte of a character of three bytes, and of one of four. */
+const LEAD_OF_THREE = 0xe0
+const LEAD_OF_FOUR = 0xf0
+/** What an encoder writes for a lone surrogate. */
+const REPLACEMENT = 0xfffd
 const SPACE = 0x20
 const SLASH = 0x2f
 const APOSTROPHE = 0x27
@@ -50,40 +61,47 @@ function kindOf(code: number): number {
 
 /** The pieces of one text at a time. */
 export class Pieces {
-  /** The characters of the text. */
-  readonly codes: Uint16Array
-  readonly #kinds: Uint8Array
-  readonly #bytes: Uint8Array<ArrayBuffer>
+  /** The characters of the text. There is room for the text in UTF-8, and eight bytes can be read from any place. */
+  readonly codes: Uint8Array<ArrayBuffer>
   #text = ''
 
   constructor(longestText: number) {
-    this.codes = new Uint16Array(longestText)
-    this.#kinds = new Uint8Array(longestText + 1)
-    this.#bytes = new Uint8Array(longestText)
+    this.codes = new Uint8Array(3 * longestText + 8)
   }
 
   /** Takes a text, which must not be longer than the longest. */
   read(text: string): void {
     this.#text = text
-    const { length } = text
-    const { codes } = this
-    const kinds = this.#kinds
-    this.#copyCodes(text)
-    for (let i = 0; i < length; i++) {
-      const code = codes[i]!
-      if (KINDS[code] === 0) KINDS[code] = kindOf(code)
-      kinds[i] = KINDS[code]!
-    }
-    kinds[length] = END
+    const { written } = ENCODER.encodeInto(text, this.codes)
+    if (written > text.length) this.#shorten(written)
+    this.codes[text.length] = BEYOND_ASCII | END
   }
 
-  /** ASCII, as nearly all code is, has its characters as bytes. */
-  #copyCodes(text: string): void {
+  /** Puts one byte for each character in place of UTF-8; two for a character beyond 16 bits, as in the string. */
+  #shorten(written: number): void {
     const { codes } = this
-    const bytes = this.#bytes
-    const { read, written } = ENCODER.encodeInto(text, bytes)
-    if (read === text.length && written === read) codes.set(bytes.subarray(0, written))
-    else for (let i = 0; i < text.length; i++) codes[i] = text.charCodeAt(i)
+    let to = 0
+    for (let at = 0; at < written; to++) {
+      const first = codes[at]!
+      if (first < BEYOND_ASCII) {
+        codes[to] = first
+        at++
+      } else if (first < LEAD_OF_FOUR) {
+        codes[to] = BEYOND_ASCII | this.#kindAt(at, first)
+        at += first < LEAD_OF_THREE ? 2 : 3
+      } else {
+        codes[to] = codes[++to] = BEYOND_ASCII | OTHER
+        at += 4
+      }
+    }
+  }
+
+  /** The kind of a character of two or three bytes. */
+  #kindAt(at: number, first: number): number {
+    const [second, third] = [this.codes[at + 1]! & 0x3f, this.codes[at + 2]! & 0x3f]
+    const code = first < LEAD_OF_THREE ? ((first & 0x1f) << 6) | second : ((first & 0xf) << 12) | (second << 6) | third
+    if (KINDS[code] === 0) KINDS[code] = code === REPLACEMENT ? OTHER : kindOf(code)
+    return KINDS[code]!
   }
 
   /** Where the piece ends that begins at a place. */
@@ -96,54 +114,55 @@ export class Pieces {
 
   /** The same without the pattern; 0 where a character has a say in it that the kinds do not tell. */
   #endByKind(from: number): number {
-    const kinds = this.#kinds
-    const first = kinds[from]
+    const { codes } = this
+    const first = KIND_OF[codes[from]!]
     if (first === OTHER) return 0
     if (first === DIGIT) return this.#numberEnd(from)
     const letters = first === UPPERCASE || first === LOWERCASE ? from : from + 1
     if (first !== NEWLINE) {
-      const second = kinds[letters]
+      const second = KIND_OF[codes[letters]!]
       if (second === OTHER) return 0
       if (second === UPPERCASE || second === LOWERCASE) return this.#wordEnd(letters)
     }
     if (first === SIGN) return this.#signsEnd(from)
-    if (this.codes[from] === SPACE && kinds[from + 1] === SIGN) return this.#signsEnd(from + 1)
+    if (codes[from] === SPACE && KIND_OF[codes[from + 1]!] === SIGN) return this.#signsEnd(from + 1)
     return this.#blankEnd(from)
   }
 
   #numberEnd(from: number): number {
-    const kinds = this.#kinds
+    const { codes } = this
     let at = from + 1
-    while (at < from + LONGEST_NUMBER && kinds[at] === DIGIT) at++
-    return at < from + LONGEST_NUMBER && kinds[at] === OTHER ? 0 : at
+    while (at < from + LONGEST_NUMBER && KIND_OF[codes[at]!] === DIGIT) at++
+    return at < from + LONGEST_NUMBER && KIND_OF[codes[at]!] === OTHER ? 0 : at
   }
 
   /** Capitals, then small letters, then a short form as in `it's`. */
   #wordEnd(from: number): number {
-    const kinds = this.#kinds
+    const { codes } = this
     let at = from
-    while (kinds[at] === UPPERCASE) at++
-    while (kinds[at] === LOWERCASE) at++
-    if (kinds[at] === OTHER) return 0
-    return this.codes[at] === APOSTROPHE && kinds[at] !== END ? at + shortForm(this.#text, at + 1) : at
+    while (KIND_OF[codes[at]!] === UPPERCASE) at++
+    while (KIND_OF[codes[at]!] === LOWERCASE) at++
+    if (KIND_OF[codes[at]!] === OTHER) return 0
+    return codes[at] === APOSTROPHE ? at + shortForm(this.#text, at + 1) : at
   }
 
   #signsEnd(from: number): number {
-    const kinds = this.#kinds
+    const { codes } = this
     let at = from
-    while (kinds[at] === SIGN) at++
-    if (kinds[at] === OTHER) return 0
-    while (kinds[at] === NEWLINE || (kinds[at] === SIGN && this.codes[at] === SLASH)) at++
+    while (KIND_OF[codes[at]!] === SIGN) at++
+    if (KIND_OF[codes[at]!] === OTHER) return 0
+    while (KIND_OF[codes[at]!] === NEWLINE || codes[at] === SLASH) at++
     return at
   }
 
   /** Up to the last line break; without one all blanks but the last, which goes with what follows. */
   #blankEnd(from: number): number {
-    const kinds = this.#kinds
+    const { codes } = this
     let [at, lines] = [from, 0]
-    for (; kinds[at] === BLANK || kinds[at] === NEWLINE; at++) if (kinds[at] === NEWLINE) lines = at + 1
+    for (; KIND_OF[codes[at]!] === BLANK || KIND_OF[codes[at]!] === NEWLINE; at++)
+      if (KIND_OF[codes[at]!] === NEWLINE) lines = at + 1
     if (lines > 0) return lines
-    return kinds[at] === END || at === from + 1 ? at : at - 1
+    return KIND_OF[codes[at]!] === END || at === from + 1 ? at : at - 1
   }
 }
 

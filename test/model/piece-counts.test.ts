@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PieceCounts } from '../../src/model/piece-counts.ts'
+import { Pieces } from '../../src/model/pieces.ts'
 import * as fc from '../property.ts'
 
 function counting(text: string) {
   const asked: string[] = []
-  const codes = Uint16Array.from(text, (_, i) => text.charCodeAt(i))
-  const counts = new PieceCounts(codes, piece => {
+  const pieces = new Pieces(text.length)
+  pieces.read(text)
+  const counts = new PieceCounts(pieces.codes, piece => {
     asked.push(piece)
     return weigh(piece)
   })
@@ -24,7 +26,7 @@ test('every piece counts as the tokenizer counts it, and each distinct one is to
       const { asked, countOf } = counting(text)
       for (let round = 0; round < 2; round++) {
         for (let from = 0; from < text.length; from++) {
-          for (let end = from + 1; end <= Math.min(text.length, from + 5); end++) {
+          for (let end = from + 1; end <= Math.min(text.length, from + 10); end++) {
             assert.equal(countOf(from, end), weigh(text.slice(from, end)))
           }
         }
@@ -33,16 +35,19 @@ test('every piece counts as the tokenizer counts it, and each distinct one is to
     }),
   ))
 
-test('more pieces than there is room for still count right, in number and in characters', () => {
-  const text = Array.from({ length: 70_000 }, (_, i) => String.fromCharCode(32 + (i % 251), 300 + (i >> 8))).join('')
-  const { asked, countOf } = counting(text)
-  for (let from = 0; from + 4 <= text.length; from += 2) countOf(from, from + 4)
-  const before = asked.length
-  assert.ok(before > 65_536)
-  for (let from = 0; from < 400; from += 2) assert.equal(countOf(from, from + 4), weigh(text.slice(from, from + 4)))
-  const long = counting(text)
-  for (let from = 0; from < 12; from++) {
-    assert.equal(long.countOf(from, from + 100_000), weigh(text.slice(from, from + 100_000)))
-    assert.equal(long.countOf(from, from + 100_000), weigh(text.slice(from, from + 100_000)))
+test('more pieces than there is room for still count right, in ASCII and beyond', () => {
+  for (const [first, beyond] of [
+    [0, 32],
+    [32, 300],
+  ] as const) {
+    const text = Array.from({ length: 70_000 }, (_, i) => {
+      return String.fromCharCode(first + (i % 90), beyond + (Math.floor(i / 90) % 90), first + Math.floor(i / 8100))
+    }).join('')
+    const { asked, countOf } = counting(text)
+    for (let from = 0; from < text.length; from += 3) countOf(from, from + 3)
+    assert.equal(asked.length, 70_000)
+    for (let from = 0; from < 600; from += 3) assert.equal(countOf(from, from + 3), weigh(text.slice(from, from + 3)))
+    assert.ok(asked.length > 70_000)
+    assert.equal(countOf(0, 100_000), weigh(text.slice(0, 100_000)))
   }
 })
