@@ -14,20 +14,24 @@ const EXIT_LINES = [
 ]
 /** Codex's older form: JSON around the output. */
 const EXIT_JSON = /"metadata":\s*\{"exit_code":\s*(-?\d+)(?:[^\d{}][^{}]*)?\}\}$/
+/** Every form has one of these words. */
+const MENTIONED = /xit|returncode/
 const HEAD_CHARS = 400
 const TAIL_CHARS = 300
 
 /** The exit code that the output of a command states, in the form of any of the agents that we know. */
 export function exitCode(output: string): number | undefined {
-  const head = output.slice(0, HEAD_CHARS).split('\n', 6)
-  const tail = output.slice(-TAIL_CHARS).split('\n').slice(-5)
+  const [start, end] = [output.slice(0, HEAD_CHARS), output.slice(-TAIL_CHARS)]
+  if (!MENTIONED.test(start) && !MENTIONED.test(end)) return undefined
+  const head = start.split('\n', 6)
+  const tail = end.split('\n').slice(-5)
   // Codex prints a header and closes it with this line; the program's output follows.
   const body = head.indexOf('Output:')
   for (const line of [...(body < 0 ? head : head.slice(0, body)), ...tail.reverse()]) {
     const code = matchFirst(EXIT_LINES, line.trim())
     if (code !== undefined) return code
   }
-  return output.startsWith('{"output":') ? matchFirst([EXIT_JSON], output.slice(-TAIL_CHARS).trim()) : undefined
+  return output.startsWith('{"output":') ? matchFirst([EXIT_JSON], end.trim()) : undefined
 }
 
 function matchFirst(patterns: readonly RegExp[], line: string): number | undefined {

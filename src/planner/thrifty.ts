@@ -204,11 +204,13 @@ class Thrifty implements Planner {
 
   #choices(item: Item, draft: Draft, leaving: ReadonlySet<Item>): readonly Choice<Form>[] {
     const { calls, fold } = draft.context
-    const { mark, tokens } = draft.formOf(item)
     if (item.frozen || !mayDrop(item, draft.context)) return NO_CHOICE
-    for (const pointer of item.pointers ?? []) {
-      if (draft.formOf(pointer).mark === 'same' && !leaving.has(pointer)) return NO_CHOICE
+    if (item.pointers) {
+      for (const pointer of item.pointers) {
+        if (draft.formOf(pointer).mark === 'same' && !leaving.has(pointer)) return NO_CHOICE
+      }
     }
+    const { mark, tokens } = draft.formOf(item)
     const choices: Choice<Form>[] = []
     for (const form of this.#items.formsOf(item, fold)) {
       if (!isStronger(form.mark, mark)) continue

@@ -296,11 +296,7 @@ function pinKey(entry: number, part?: number): string {
 
 function activate(fold: Fold, edits: readonly Edit[], seq: number): void {
   const { inner } = fold
-  for (const [i, edit] of edits.entries()) {
-    assertInLedger(fold, edit.target)
-    assertLaminar(edit.id, edit.target, neighbours(fold, edit.target))
-    assertLaminar(edit.id, edit.target, edits.slice(0, i))
-  }
+  assertFitting(fold, edits)
   const group = inner.groups++
   let from = Number.POSITIVE_INFINITY
   let to = -1
@@ -341,11 +337,24 @@ function listFor(inner: Inner, target: Target): ActiveEdit[] {
   return list
 }
 
+function assertFitting(fold: Fold, edits: readonly Edit[]): void {
+  const together = new Map<number, Edit[]>()
+  for (const edit of edits) {
+    const { id, target } = edit
+    assertInLedger(fold, target)
+    assertLaminar(id, target, neighbours(fold, target))
+    const place = isRange(target) ? -1 : entriesOf(target).from
+    const before = together.get(place)
+    if (before) assertLaminar(id, target, before)
+    if (before) before.push(edit)
+    else together.set(place, [edit])
+  }
+}
+
 /** The active edits that could partly overlap a target. */
-function* neighbours(fold: Fold, target: Target): Generator<Edit> {
-  yield* fold.inner.ranges
-  if (isRange(target) || target.type === 'after') return
-  yield* fold.inner.inEntry.get(entriesOf(target).from) ?? []
+function neighbours({ inner }: Fold, target: Target): readonly Edit[] {
+  if (isRange(target)) return inner.ranges
+  return (target.type === 'part' && inner.inEntry.get(target.entry)) || []
 }
 
 function assertInLedger(fold: Fold, target: Target): void {

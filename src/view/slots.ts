@@ -2,7 +2,6 @@
  * The slots of a view: the messages shown for each entry or outermost range edit, in order, with running sums. An event
  * rebuilds only the slots that it touches, and only new slots are counted.
  */
-import { firstIndex } from '../model/first-index.ts'
 import { type Counter, messageBytes, messageTokens } from '../model/tokens.ts'
 import type { Message } from '../model/types.ts'
 import type { ActiveEdit } from './edits.ts'
@@ -60,14 +59,17 @@ export function createInner(): Inner {
   }
 }
 
+/** The slot that holds an entry. A slot holds at least one entry, so it is never behind the index of the entry. */
 export function slotOf({ slots }: Inner, entry: number): number {
-  return Math.max(
-    0,
-    Math.min(
-      slots.length - 1,
-      firstIndex(slots.length, i => slots[i]!.to >= entry),
-    ),
-  )
+  let low = 0
+  let high = Math.max(0, Math.min(slots.length - 1, entry)) | 0
+  if ((slots[high]?.from ?? entry) <= entry) return high
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (slots[middle]!.to >= entry) high = middle
+    else low = middle + 1
+  }
+  return low
 }
 
 /** Index in `flat` of a slot's first message. */
