@@ -43,8 +43,7 @@ export class Ledger {
   async load(): Promise<{ rows: Row[]; contents: Map<string, string> }> {
     const rows = await this.#store.read(this.id, { lightType: 'entry' })
     this.#moveTo(rows)
-    const hashes = rows.flatMap(({ type, body }) => (type === 'file' ? [] : referencesIn(body ?? '')))
-    return { rows, contents: hashes.length > 0 ? await this.#store.contents(hashes) : new Map() }
+    return { rows, contents: await this.#contentsOf(rows.filter(({ type }) => type !== 'file')) }
   }
 
   /** The events that others have appended since. */
@@ -95,17 +94,23 @@ export class Ledger {
     }
     if (kept) checkHead(rows, kept)
     if (rows.length <= this.#head) throw corrupt(`event ${rows.length} is missing`, { seq: rows.length })
-    const hashes = rows.flatMap(row => referencesIn(row.body ?? ''))
-    for (const [hash, text] of await this.#store.contents(hashes)) {
-      if (contentHash(text) !== hash) throw corrupt(`content ${hash} does not fit its hash`, { hash })
-    }
     return this.#decode(rows)
   }
 
   async #decode(rows: readonly Row[]): Promise<Placed[]> {
-    const hashes = rows.flatMap(row => referencesIn(row.body ?? ''))
-    const contents = hashes.length > 0 ? await this.#store.contents(hashes) : new Map<string, string>()
+    const contents = await this.#contentsOf(rows)
     return rows.map(({ seq, at, body }) => ({ seq, at, event: decodeEvent(body ?? '', contents) }))
+  }
+
+  /** The large texts that rows refer to. A text that does not fit its hash is damage. */
+  async #contentsOf(rows: readonly Row[]): Promise<Map<string, string>> {
+    const hashes = rows.flatMap(row => referencesIn(row.body ?? ''))
+    if (hashes.length === 0) return new Map()
+    const contents = await this.#store.contents(hashes)
+    for (const [hash, text] of contents) {
+      if (contentHash(text) !== hash) throw corrupt(`content ${hash} does not fit its hash`, { hash })
+    }
+    return contents
   }
 
   #moveTo(rows: readonly Pick<Row, 'seq' | 'hash'>[]): void {

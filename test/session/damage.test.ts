@@ -39,3 +39,20 @@ test('a session with a changed row opens or is called damaged, and never verifie
   await fc.assert(property, { numRuns: 300 })
   await pal.close()
 })
+
+test('a large text that another one replaced is called damage wherever it is read', async () => {
+  const store = new SqliteLedger(':memory:')
+  const pal = await openPalimpsest({ home: ':memory:', store, config: false })
+  const session = await pal.session('s')
+  const large = `large ${'x'.repeat(20_000)}`
+  await session.append({ role: 'user', parts: [{ type: 'text', text: large }] })
+  const damaged = storeWith(store, {
+    contents: async hashes => new Map([...(await store.contents(hashes))].map(([hash, text]) => [hash, `${text}!`])),
+  })
+  const again = await openPalimpsest({ home: ':memory:', store: damaged, config: false })
+  await assert.rejects(again.session('s'), { code: 'LEDGER_CORRUPT', message: /does not fit its hash/ })
+  const ledger = new Ledger(damaged, 's')
+  await assert.rejects(ledger.verify(), { code: 'LEDGER_CORRUPT' })
+  await assert.rejects(ledger.events([0]), { code: 'LEDGER_CORRUPT' })
+  await pal.close()
+})
