@@ -334,6 +334,8 @@ describe('Responses', () => {
       { ...answer, status: 'incomplete' },
       { ...answer, output: [call, message] },
       { ...answer, output: [{ type: 'reasoning' }] },
+      { ...answer, output: 'text' },
+      { status: 'completed' },
     ]
     for (const other of others) assert.equal(openaiResponses.below.whole(other, '!'), undefined)
     const asked = [{ text: { format: { type: 'json_schema' } } }, { text: { format: { type: 'text' } } }, {}]

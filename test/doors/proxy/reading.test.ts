@@ -121,6 +121,25 @@ for (const [dialect, write] of WRITERS) {
   })
 }
 
+for (const [dialect, write] of WRITERS) {
+  test(`a body of ${dialect.name} that goes on has the objects of the one before, while that is remembered`, () => {
+    const readings = new Readings()
+    const bodyOf = (name: string, length: number, sender?: string) => {
+      const steps = Array.from({ length }, (): Step => ({ kind: 'say', text: `${name} says`, calls: 1, mark: false }))
+      const elements = steps.flatMap((one, n) => write(one, n, n === steps.length - 1))
+      const bytes = Buffer.from(JSON.stringify({ model: 'm', [dialect.list]: elements }))
+      return readings.read(dialect, bytes, sender)!.body[dialect.list] as unknown[]
+    }
+    const [first] = bodyOf('ann', 3)
+    assert.equal(bodyOf('ann', 4)[0], first, 'found among all')
+    assert.equal(bodyOf('ann', 5, 'ann')[0], first)
+    for (let i = 0; i < 20; i++) bodyOf(`other ${i}`, 2)
+    assert.equal(bodyOf('ann', 6, 'ann')[0], first, 'others are remembered beside it')
+    for (let i = 0; i < 130; i++) bodyOf(`another ${i}`, 2)
+    assert.notEqual(bodyOf('ann', 7, 'ann')[0], first, 'it was forgotten for others')
+  })
+}
+
 const SYSTEMS: Record<string, object> = {
   anthropic: { system: 'Be brief.' },
   'openai-chat': {},
