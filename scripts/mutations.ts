@@ -100,8 +100,9 @@ function conditionMutations({ type, test }: Node): Mutation[] {
 }
 
 function methodMutations({ property, computed }: Node): Mutation[] {
-  const { name, start, end } = property as Node & { name?: string }
-  const text = computed || name === undefined || !Object.hasOwn(METHODS, name) ? undefined : METHODS[name]
+  const { type, name, start, end } = property as Node & { name?: string }
+  // A private method of that name is another one.
+  const text = computed || type !== 'Identifier' || !Object.hasOwn(METHODS, name!) ? undefined : METHODS[name!]
   return text === undefined ? [] : [{ start, end, text }]
 }
 

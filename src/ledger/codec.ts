@@ -124,8 +124,7 @@ function encodeBody(event: Event, contents: Map<string, string>): string {
 
 function holdsLarge(value: unknown): boolean {
   if (typeof value === 'string') return value.length > LARGE_CHARS
-  if (value === null || typeof value !== 'object') return false
-  return Object.values(value).some(holdsLarge)
+  return Object.values(value ?? {}).some(holdsLarge)
 }
 
 export function decodeLightFile(light: string): LightFile {
