@@ -20,6 +20,8 @@ export type Advance = (
 /** Appends within this time are indexed together: few large steps cost less than many small ones. No search waits for it. */
 const SOON_MS = 1000
 const STEPS_AT_ONCE = 4
+/** The pause after some steps, of the time that they took: a quarter of a processor is enough for what nobody waits for. */
+const REST = 3
 /** A search of all sessions takes at most this many steps before it answers from the index. */
 const STEPS_BEFORE_SEARCH = 24
 /** How often, and after what time, a search retries while another process writes. */
@@ -107,9 +109,10 @@ export class Indexer {
   }
 
   async #stepwise(sessions: readonly string[] | undefined): Promise<void> {
-    while (await this.#advance(sessions, { steps: STEPS_AT_ONCE, merge: true })) {
+    for (let begun = performance.now(); ; begun = performance.now()) {
+      if (!(await this.#advance(sessions, { steps: STEPS_AT_ONCE, merge: true }))) return
       if (this.#closed) throw new Error('The ledger is being closed.')
-      await sleep(1, undefined, { ref: false })
+      await sleep(REST * (performance.now() - begun), undefined, { ref: false })
     }
   }
 

@@ -347,8 +347,7 @@ function editedAsBefore({ last, session: { fold } }: Live, bytes: Buffer): Sent 
 
 /** A cache mark of the client inside an edited part may have to move, depending on what follows it. */
 function holdsMark({ bytes, list }: Incoming, { same }: Spliced): boolean {
-  const at = bytes.indexOf('"cache_control"', list?.open)
-  return at >= 0 && at < bytes.length - same
+  return bytes.subarray(list?.open, bytes.length - same).includes('"cache_control"')
 }
 
 /** The messages without anything that this dialect's provider would refuse. */
