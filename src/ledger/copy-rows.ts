@@ -87,9 +87,13 @@ function valuesIn(row: SqlRow, columns: readonly string[]): SqlValue[] {
   return columns.map(column => (row[column] ?? null) as SqlValue)
 }
 
-/** A row as text, the same for every database: some give numbers where others give digits. */
+/** A row as text, the same for every database: they differ in the order of columns, and some give digits for numbers. */
 export function rowText(row: SqlRow): string {
-  return JSON.stringify(Object.keys(row).map(column => [column, row[column] === null ? null : String(row[column])]))
+  return JSON.stringify(
+    Object.keys(row)
+      .sort()
+      .map(column => [column, row[column] === null ? null : String(row[column])]),
+  )
 }
 
 function quoted(column: string): string {
