@@ -6,6 +6,7 @@
  */
 import type { Message, ToolCallPart } from '../model/types.ts'
 import { type Document, documentsOf } from '../recall/documents.ts'
+import type { Place } from '../recall/index.ts'
 import { type Vocabulary, vocabularyOf } from '../recall/inside.ts'
 import {
   columnsOf,
@@ -75,6 +76,12 @@ export interface IndexTables {
   forget(key: number): Now<void>
   /** All or nothing. */
   write(steps: () => Steps<void>): Now<void>
+}
+
+/** The place that a row of documents has. */
+export function toPlace(row: Record<string, unknown>, session: string): Place {
+  const [seq, part, from, size, print] = ['seq', 'part', 'start', 'size', 'print'].map(name => Number(row[name]))
+  return { session, seq: seq!, part: part!, from: from!, to: from! + size!, print: print! }
 }
 
 /** Indexes some events of a session; `false` if none were left. */

@@ -6,7 +6,7 @@
  * same way before it is compared. `link` is the hash of the conversation as the client knows it, for the proxy.
  */
 import { hash } from 'node:crypto'
-import { createContext, Script } from 'node:vm'
+import { type Context, createContext, Script } from 'node:vm'
 import { messageOf, PalimpsestError } from '../model/errors.ts'
 import { isRecord } from '../model/json.ts'
 import type { Event, Message } from '../model/types.ts'
@@ -33,13 +33,10 @@ const STRUCTURE = new Set(
 )
 const ARGUMENTS = new Set(['input', 'args', 'arguments'])
 
-/**
- * A pattern may take exponential time for a text. It may take as long as these allow, and a second more in all its
- * texts together; then it is refused.
- */
-const MAX_EXTRA_MS = 1000
+/** How long a pattern may take for an event, and by the length of its texts. It has a second more in all. */
 const MS_PER_EVENT = 1
 const CHARS_PER_MS = 10_000
+const MAX_EXTRA_MS = 1000
 const extraOf = new WeakMap<RegExp, number>()
 
 export function toPattern(source: string): RegExp {
@@ -48,7 +45,7 @@ export function toPattern(source: string): RegExp {
   } catch (cause) {
     throw new PalimpsestError(
       'INVALID_INPUT',
-      `The pattern must be a regular expression: ${messageOf(cause)}.`,
+      `The pattern is not a regular expression: ${messageOf(cause)}.`,
       {},
       cause,
     )
@@ -59,7 +56,7 @@ export function placesIn(text: string, what: ToRedact): Secret[] {
   return looking(what, places => places(text))
 }
 
-/** Gives `work` a function that finds the places in a text, and stops it if a pattern takes too long. */
+/** Gives `work`, which has no effects, a function that finds the places in a text. Stops a pattern that takes too long. */
 function looking<T>(what: ToRedact, work: (places: (text: string) => Secret[]) => T): T {
   if ('secrets' in what) return work(secretsIn)
   if ('text' in what) {
@@ -83,30 +80,21 @@ function looking<T>(what: ToRedact, work: (places: (text: string) => Secret[]) =
   }
 }
 
-let runner: ((work: () => unknown, timeout: number) => unknown) | undefined
+/** V8 can stop a pattern only in a script with a time limit, which is run in a context of its own. */
+const runsWork = new Script('work()')
+let context: Context | undefined
 
-/** Runs work that has no effects. V8 can stop a pattern only in a script that has a time limit. */
 function within<T>(ms: number, work: () => T): T {
-  runner ??= newRunner()
+  context ??= createContext({})
+  context['work'] = work
   try {
-    return runner(work, ms) as T
+    return runsWork.runInContext(context, { timeout: ms })
   } catch (error) {
     if (!isRecord(error) || error['code'] !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
-    const message = 'The pattern takes too long for these texts. Use one with fewer repetitions inside repetitions.'
+    const message = 'The pattern takes too long for these texts. Avoid a repetition inside a repetition.'
     throw new PalimpsestError('INVALID_INPUT', message, {}, error)
-  }
-}
-
-function newRunner() {
-  const context = createContext({})
-  const script = new Script('work()')
-  return (work: () => unknown, timeout: number) => {
-    context['work'] = work
-    try {
-      return script.runInContext(context, { timeout })
-    } finally {
-      context['work'] = undefined
-    }
+  } finally {
+    context['work'] = undefined
   }
 }
 

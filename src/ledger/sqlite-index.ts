@@ -19,6 +19,7 @@ import {
   type Lineage,
   mergeSome,
   type NewSegment,
+  toPlace,
 } from './filling.ts'
 import { runNow, type Steps } from './steps.ts'
 
@@ -163,16 +164,7 @@ export class SqliteIndex implements IndexTables {
       const [row] = this.#all('SELECT seq, part, start, size, print FROM recall_documents WHERE id = ?', [
         idOf(session, number),
       ])
-      if (!row) return undefined
-      const [seq, part, from, size] = [row['seq'], row['part'], row['start'], row['size']].map(Number)
-      return {
-        session: names.get(session)!,
-        seq: seq!,
-        part: part!,
-        from: from!,
-        to: from! + size!,
-        print: Number(row['print']),
-      }
+      return row && toPlace(row, names.get(session)!)
     })
   }
 

@@ -2,6 +2,7 @@
 import type { DocumentKey, Place, Posting } from '../../recall/index.ts'
 import { blocksInAll, gramsIn, termsHolding } from '../../recall/inside.ts'
 import type { Segment } from '../../recall/postings.ts'
+import { toPlace } from '../filling.ts'
 import type { Postgres } from './database.ts'
 import { bytes, toPgSegment } from './index-tables.ts'
 
@@ -118,13 +119,7 @@ export class PgRecall {
        ORDER BY w.place`,
       [documents.map(({ session }) => session), documents.map(({ number }) => number)],
     )
-    return rows.map(row => {
-      if (row['id'] === null) return undefined
-      const [seq, part, from, size, print] = [row['seq'], row['part'], row['start'], row['size'], row['print']].map(
-        Number,
-      )
-      return { session: String(row['id']), seq: seq!, part: part!, from: from!, to: from! + size!, print: print! }
-    })
+    return rows.map(row => (row['id'] === null ? undefined : toPlace(row, String(row['id']))))
   }
 
   /** The number of a session's last document up to an event, or -1: documents are numbered as events are. */

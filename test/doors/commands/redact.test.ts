@@ -107,7 +107,7 @@ describe('redact', () => {
 
   test('covers what a pattern matches, and refuses one that is none', async () => {
     const home = copied('pattern')
-    assert.match((await run(home, 'redact', '--pattern', '(', '--yes')).stderr, /must be a regular expression/)
+    assert.match((await run(home, 'redact', '--pattern', '(', '--yes')).stderr, /is not a regular expression/)
     assert.match((await run(home, 'redact', '--pattern', 'x*', '--dry-run')).stdout, /^talk {2}pattern \(\d+\)$/m)
     const done = await run(home, 'redact', '--pattern', 'ghp_[a-zA-Z0-9]+', '--yes')
     assert.match(done.stdout, /^fork {2}pattern \(\d+\)$/m)
