@@ -7,6 +7,7 @@
 
 import { styleText } from 'node:util'
 import { amount, boundedTo, headOf, inOneLine, localDay, localTime } from '../../model/text.ts'
+import { padEnd, padStart, widthOf } from './width.ts'
 
 type Style = (text: string) => string
 export type Paint = { bold: Style; dim: Style; red: Style; green: Style; yellow: Style; cyan: Style }
@@ -72,13 +73,13 @@ export function timeOf(ms: number): string {
 export function* table(columns: readonly string[], rows: readonly string[][], paint: Paint): Generator<string> {
   if (rows.length === 0) return
   const names = columns.map(column => column.replace(/^[*>]+/, ''))
-  const widths = names.map((name, i) => Math.max(name.length, ...rows.map(row => row[i]?.length ?? 0)))
+  const widths = names.map((name, i) => Math.max(...[name, ...rows.map(row => row[i] ?? '')].map(widthOf)))
   const line = (cells: readonly string[], bold: Style) =>
     columns
       .map((column, i) => {
         const cell = cells[i] ?? ''
         const [, marks = ''] = /^([*>]*)/.exec(column) ?? []
-        const padded = marks.includes('>') ? cell.padStart(widths[i]!) : cell.padEnd(widths[i]!)
+        const padded = (marks.includes('>') ? padStart : padEnd)(cell, widths[i]!)
         return marks.includes('*') ? bold(padded) : padded
       })
       .join('  ')

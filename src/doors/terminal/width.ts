@@ -30,27 +30,28 @@ export function* charactersOf(text: string): Generator<{ text: string; width: nu
 /** The beginning of a text, with `…` for the part that does not fit. */
 export function clip(text: string, width: number): string {
   if (widthOf(text) <= width) return text
-  let kept = ''
-  let used = 0
-  for (const char of charactersOf(text)) {
-    if (used + char.width > width - 1) break
-    kept += char.text
-    used += char.width
-  }
-  return width < 1 ? '' : `${kept}…`
+  return width < 1 ? '' : `${fitting(charactersOf(text), width - 1).join('')}…`
 }
 
 /** The end of a text, with `…` for the part that does not fit: the last part of a path says the most. */
 export function clipStart(text: string, width: number): string {
   if (widthOf(text) <= width) return text
-  let kept = ''
-  let used = 0
-  for (const char of [...charactersOf(text)].reverse()) {
-    if (used + char.width > width - 1) break
-    kept = char.text + kept
-    used += char.width
+  return width < 1
+    ? ''
+    : `…${fitting([...charactersOf(text)].reverse(), width - 1)
+        .reverse()
+        .join('')}`
+}
+
+/** The first characters that take no more columns than there are. */
+function fitting(characters: Iterable<{ text: string; width: number }>, columns: number): string[] {
+  const kept: string[] = []
+  let left = columns
+  for (const { text, width } of characters) {
+    if ((left -= width) < 0) break
+    kept.push(text)
   }
-  return width < 1 ? '' : `…${kept}`
+  return kept
 }
 
 export function padEnd(text: string, width: number): string {

@@ -56,3 +56,13 @@ test('a table has columns as wide as their widest cell', () => {
   assert.deepEqual(rows, ['A     N  B', 'xyz   1  b', 'x    10'])
   assert.deepEqual([...table(['A'], [], createPaint(false))], [])
 })
+
+test('columns line up by what a terminal shows: wide characters take two places, marks none', () => {
+  const cells = [
+    ['日本語', 'x'],
+    ['e\u0301a', 'y'],
+    ['plain', 'z'],
+  ]
+  const rows = [...table(['NAME', 'B'], cells, createPaint(false))]
+  assert.deepEqual(rows, ['NAME    B', '日本語  x', 'e\u0301a      y', 'plain   z'])
+})
