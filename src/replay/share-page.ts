@@ -130,15 +130,17 @@ class Writer {
     return parts.map(part => this.#part(part, message.role === 'system')).join('')
   }
 
-  #part(part: Part, isFolded: boolean): string {
+  #part(part: Part, isCollapsed: boolean): string {
     const pictures = imagesIn(part).map(pictureOf).join('')
     if (part.type === 'image') return pictures
     if (part.type === 'raw') return '<p class="dim">A block of the provider.</p>'
-    if (part.type === 'tool-call') return folded(`→ ${this.#hide(part.name)}`, jsonOf(part.input))
+    if (part.type === 'tool-call') return collapsible(`→ ${this.#hide(part.name)}`, jsonOf(part.input))
     if (part.type === 'tool-result')
-      return folded(`${part.isError ? '✗' : '←'} ${this.#hide(part.name)}`, textOf(part)) + pictures
-    if (part.type === 'reasoning') return folded('reasoning', part.text)
-    return isFolded || part.text.length > SHORT_CHARS ? folded('', part.text) : `<pre>${escapeXml(part.text)}</pre>`
+      return collapsible(`${part.isError ? '✗' : '←'} ${this.#hide(part.name)}`, textOf(part)) + pictures
+    if (part.type === 'reasoning') return collapsible('reasoning', part.text)
+    return isCollapsed || part.text.length > SHORT_CHARS
+      ? collapsible('', part.text)
+      : `<pre>${escapeXml(part.text)}</pre>`
   }
 
   /** Prepares any text of the session for the page. */
@@ -163,7 +165,7 @@ function jsonOf(input: unknown): string {
 }
 
 /** A label and the first line, which open to the whole text. */
-function folded(label: string, text: string): string {
+function collapsible(label: string, text: string): string {
   const line = onOneLine(headOf(text, FIRST_LINE_CHARS * 2)).trim()
   const head = label === '' ? '' : `<b>${escapeXml(label)}</b> `
   if (line === text && line.length <= FIRST_LINE_CHARS)

@@ -114,7 +114,7 @@ export function thoughtLine({ number, text }: CollapsedThought, width: number): 
   ]
 }
 
-const UNFOLDED = { lines: 200, width: 500 }
+const EXPANDED = { lines: 200, width: 500 }
 
 /** The whole of an item: the input and the result. */
 export function expandedLines(item: CollapsedItem, screen: { width: number }): Line[] {
@@ -136,11 +136,11 @@ export function inputLines(name: string, input: unknown): Line[] {
 
 function marked(sign: '+' | '-', text: string): Line[] {
   if (text === '') return []
-  return beginning(text.replace(/\n$/, ''), UNFOLDED).map(line => [
+  return beginning(text.replace(/\n$/, ''), EXPANDED).map(line => [
     span(`  ${sign} ${line}`, sign === '+' ? 'green' : 'red'),
   ])
 }
 
 function textLines(text: string, ...looks: Span['looks']): Line[] {
-  return beginning(text, UNFOLDED).map(line => [{ text: `  ${line}`, looks }])
+  return beginning(text, EXPANDED).map(line => [{ text: `  ${line}`, looks }])
 }

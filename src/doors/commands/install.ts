@@ -3,6 +3,7 @@
  * settings are shown as a diff first, and a copy is kept. Nothing is changed before the service answers and a call
  * through it has reached the provider.
  */
+import { DEFAULT_PORT } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { defineCommand, numberOption } from '../terminal/command.ts'
 import { confirm } from '../terminal/confirm.ts'
@@ -25,7 +26,12 @@ export const install = defineCommand({
     yes: { type: 'boolean', short: 'y', about: 'do not ask' },
     'dry-run': { type: 'boolean', about: 'only show what would change' },
     'no-test': { type: 'boolean', about: 'without the test call, where the provider cannot be reached now' },
-    port: { type: 'string', short: 'p', value: 'N', about: 'where the service listens (8787, or a free one)' },
+    port: {
+      type: 'string',
+      short: 'p',
+      value: 'N',
+      about: `where the service listens (${DEFAULT_PORT}, or a free one)`,
+    },
   },
   async run({ args, values, io }) {
     const { AGENTS, basesAt } = await import('./agents.ts')

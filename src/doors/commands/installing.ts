@@ -7,7 +7,7 @@ import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { findProgram, freePort } from '../../files/programs.ts'
-import type { Environment } from '../../model/defaults.ts'
+import { DEFAULT_PORT, type Environment } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { trimEndOf } from '../../model/text.ts'
 import { PROVIDERS, type UpstreamName, type Upstreams } from '../proxy/upstream.ts'
@@ -26,8 +26,6 @@ import {
   stopService,
   untilHealthy,
 } from './service.ts'
-
-export const PORT = 8787
 
 const FOLLOW_MS = 300
 
@@ -56,7 +54,7 @@ export async function planService(installed: Installed, given: Planning): Promis
   const { names, env, home, port } = given
   const before = installed.service
   const folder = userFolder(env)
-  const chosenPort = port ?? before?.port ?? ((await isPortTaken(PORT)) ? await freePort() : PORT)
+  const chosenPort = port ?? before?.port ?? ((await isPortTaken(DEFAULT_PORT)) ? await freePort() : DEFAULT_PORT)
   const url = `http://127.0.0.1:${chosenPort}`
   const upstreams = joined(
     names.map(name => [name, ownUpstreams(name, env, [url, before?.url])]),

@@ -1,12 +1,3 @@
-/**
- * Reads requests at a cost that grows only with their new part.
- *
- * A client sends its whole conversation each time, and most of it is, byte for byte, what it sent the last time. The
- * last bodies are remembered. Elements in a beginning shared with one of them are not parsed, read or hashed again.
- * They are reused as the same objects, so that everything kept by object (keys, token counts) holds for them too. The
- * result is the same as without a memory; only the time differs.
- */
-import { isAscii } from 'node:buffer'
 import { sameJson, UNKNOWN_TOOL, type Wire } from '../../formats/adapters/original.ts'
 import { isRecord, parseJson } from '../../model/json.ts'
 import type { Message } from '../../model/types.ts'
@@ -209,12 +200,6 @@ function isSame(one: Message, other: Message): boolean {
 }
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-/** The bytes as text. Contract: they are valid UTF-8. */
-export function bytesAsText(bytes: Buffer): string {
-  // Checking for ASCII first is faster than decoding UTF-8, and most requests are ASCII.
-  return isAscii(bytes) ? bytes.toString('latin1') : bytes.toString()
-}
 
 function parseObject(bytes: Buffer): Wire | undefined {
   const value = parsed(bytes)

@@ -10,7 +10,7 @@
 import { sameJson, type Wire } from '../../formats/adapters/original.ts'
 import { isRecord } from '../../model/json.ts'
 import { behindElement, type ListSpan, scanList } from './list-bytes.ts'
-import { bytesAsText, type Reading } from './reading.ts'
+import type { Reading } from './reading.ts'
 import { counterparts, splice } from './splice.ts'
 
 type Read = Pick<Reading, 'bytes' | 'body' | 'list'> & { dialect: { list: string } }
@@ -26,7 +26,7 @@ export function spliceBody({ dialect, bytes, body, list }: Read, to: Wire): Spli
   const from = body[dialect.list]
   const now = to[dialect.list]
   if (!Array.isArray(from) || !Array.isArray(now) || list?.ends.length !== from.length) {
-    return { bytes, head: Buffer.from(splice(bytesAsText(bytes), body, to)), same: 0 }
+    return { bytes, head: Buffer.from(splice(bytes.toString(), body, to)), same: 0 }
   }
   const [head, tail] = aroundList({ dialect, bytes, body, list }, to)
   const { pieces, sameFrom } = elements(bytes, list, from, now)
@@ -53,7 +53,7 @@ function aroundList({ dialect, bytes, body, list }: Read & { list: ListSpan }, t
   const before = { ...body, ...empty }
   const after = { ...to, ...empty }
   if (sameJson(before, after)) return [head, tail]
-  const written = Buffer.from(splice(bytesAsText(Buffer.concat([head, tail])), before, after))
+  const written = Buffer.from(splice(Buffer.concat([head, tail]).toString(), before, after))
   const { open } = scanList(written, dialect.list)!
   return [written.subarray(0, open), written.subarray(open)]
 }
@@ -136,7 +136,7 @@ function rewritten(bytes: Buffer, span: ListSpan, at: number, from: unknown, to:
   if (says(from, to)) return undefined
   const known = isRecord(from) ? remembered.get(from) : undefined
   if (known?.bytes && sameJson(known.to, to)) return known.bytes
-  const written = Buffer.from(splice(bytesAsText(bytes.subarray(startOf(bytes, span, at), span.ends[at])), from, to))
+  const written = Buffer.from(splice(bytes.subarray(startOf(bytes, span, at), span.ends[at]).toString(), from, to))
   if (isRecord(from)) remembered.set(from, { to, bytes: written })
   return written
 }

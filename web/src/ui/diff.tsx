@@ -1,6 +1,6 @@
 /**
  * What a change takes away and brings, word by word; for long texts line by line, so that no page waits for it.
- * Long stretches that are the same are folded.
+ * Long stretches that are the same are collapsed.
  */
 import { useMemo, useState } from 'react'
 import type { DiffPart } from '../../../src/memory/diff.ts'
@@ -30,12 +30,12 @@ export function DiffParts({ parts, label = 'Changes' }: { parts: readonly DiffPa
       {parts.map((part, i) => {
         if (part.type === 'same') {
           const [first, last] = [i === 0 ? 0 : AROUND, i === parts.length - 1 ? 0 : AROUND]
-          return <Folded key={i} text={part.text} first={first} last={last} what="unchanged" />
+          return <Collapsed key={i} text={part.text} first={first} last={last} what="unchanged" />
         }
         const Tag = part.type === 'added' ? 'ins' : 'del'
         return (
           <Tag key={i}>
-            <Folded text={part.text} first={FIRST} last={LAST} what={part.type} />
+            <Collapsed text={part.text} first={FIRST} last={LAST} what={part.type} />
           </Tag>
         )
       })}
@@ -44,10 +44,10 @@ export function DiffParts({ parts, label = 'Changes' }: { parts: readonly DiffPa
   )
 }
 
-type FoldedProps = { text: string; first: number; last: number; what: string }
+type CollapsedProps = { text: string; first: number; last: number; what: string }
 
 /** A stretch of a diff; the middle of a long one is shown when it is asked for. */
-function Folded({ text, first, last, what }: FoldedProps) {
+function Collapsed({ text, first, last, what }: CollapsedProps) {
   const [open, setOpen] = useState(false)
   const lines = text.split('\n')
   const hidden = lines.length - first - last

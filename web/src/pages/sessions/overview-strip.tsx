@@ -4,6 +4,7 @@ import { count, money, percent, plural } from '../../ui/format.ts'
 import { Info } from '../../ui/info.tsx'
 import { namedTicks } from '../../ui/plot-points.ts'
 import { useWidth } from '../../ui/size.ts'
+import './overview-strip.css'
 
 /** Less is not worth a word. */
 const CENT = 0.005

@@ -1,6 +1,6 @@
 /**
- * The list itself: a row for each family of sessions, with what goes on from a session or was started by it folded
- * under it. Sums are the family's.
+ * The list itself: a row for each family of sessions, with what goes on from a session or was started by it
+ * collapsed under it. Sums are the family's.
  */
 import { Fragment, memo, useState } from 'react'
 import type { Family, SessionRow, Summary } from '../../api-types.ts'
