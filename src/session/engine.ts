@@ -108,7 +108,6 @@ export type OpenOptions = {
   asGuest?: boolean
 }
 
-/** A hit with the session that it is in. */
 export type RecallAllOptions = RecallOptions & {
   /** Which sessions to search; the default is all of the home's. */
   among?: (session: string) => boolean
@@ -326,7 +325,6 @@ export class Palimpsest {
     return row && this.#toInfo(row)
   }
 
-  /** The session's row in the list. Throws if there is no session of that name. */
   async mustFind(id: string): Promise<SessionInfo> {
     const info = await this.find(id)
     if (info) return info
