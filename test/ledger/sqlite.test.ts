@@ -1,22 +1,11 @@
 import assert from 'node:assert/strict'
-import {
-  copyFileSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
-import { Ledger } from '../../src/ledger/ledger.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import { listStatement } from '../../src/ledger/sqlite-list.ts'
-import { ThreadedLedger } from '../../src/ledger/threaded.ts'
 import { familyLaw } from '../contracts/ledger-family.ts'
 import { ledgerStoreContract } from '../contracts/ledger-store.ts'
 
@@ -172,34 +161,6 @@ test('a database that is read only is an error that says so', async () => {
   const store = new SqliteLedger(path, { readOnly: true })
   await assert.rejects(store.open('a', { at: 0, meta: '{}' }), { code: 'STORE_READONLY' })
   await store.close()
-})
-
-test('a file or its log that is deleted or replaced while it is open is noticed before an append is acknowledged', async () => {
-  for (const change of ['deleted', 'replaced'] as const) {
-    for (const suffix of ['', '-wal']) {
-      for (const Store of [SqliteLedger, ThreadedLedger]) {
-        const path = join(folder, `${change}${suffix}-${Store.name}.sqlite`)
-        const store = new Store(path)
-        const ledger = new Ledger(store, 'a')
-        await store.open('a', { at: 0, meta: '{}' })
-        const event = { type: 'entry', message: { role: 'user', parts: [{ type: 'text', text: 'hi' }] } } as const
-        assert.ok(await ledger.append([event as never], 0))
-        // The thread has opened the file, too: it would make a new log.
-        await store.index('all')
-        const file = path + suffix
-        if (change === 'deleted') rmSync(file)
-        else {
-          copyFileSync(file, `${file}.copy`)
-          renameSync(`${file}.copy`, file)
-        }
-        const message = new RegExp(`sqlite${suffix} was ${change}`)
-        await assert.rejects(ledger.append([event as never], 0), { code: 'STORE_FAILED', message })
-        await assert.rejects(store.setMeta('a', '{}'), { code: 'STORE_FAILED' })
-        await assert.rejects(store.open('b', { at: 0, meta: '{}' }), { code: 'STORE_FAILED' })
-        await store.close()
-      }
-    }
-  }
 })
 
 test('a new file is for its owner alone, and looking makes none', async () => {
