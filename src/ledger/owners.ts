@@ -34,9 +34,12 @@ export function userFolder(home: string, user: string): string {
 
 /** The user whose folder has this name; undefined for a hash, or for a name that we never give. */
 export function userOfFolder(name: string): string | undefined {
-  if (!/^[\w%'()!~-]+$/.test(name) || /%(?![0-9A-F]{2})/.test(name)) return undefined
-  const user = decodeURIComponent(name)
-  return basename(userFolder('.', user)) === name ? user : undefined
+  try {
+    const user = decodeURIComponent(name)
+    return basename(userFolder('.', user)) === name ? user : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** File systems allow 255 bytes; a name of 100 characters can need nine bytes for each. */

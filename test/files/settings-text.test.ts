@@ -37,7 +37,8 @@ describe('JSON with comments', () => {
   })
 
   test('what is not an object, or broken, is refused', () => {
-    for (const text of ['[]', '{"a":}', '{"a" 1}', '{', '{} {}', '{"a":"\n"}', '/* ', '{"env": "text"}']) {
+    const broken = ['{"a":1 "b":2}', '{"\\x":1}', '{"a":[1 2]}', '{a:1}', '{"a":"\\q"']
+    for (const text of [...broken, '[]', '{"a":}', '{"a" 1}', '{', '{} {}', '{"a":"\n"}', '/* ', '{"env": "text"}']) {
       assert.throws(() => writeSetting('json', text, ['env', 'A'], 'x'), { code: 'CONFIG_INVALID' }, text)
     }
   })
@@ -48,6 +49,23 @@ test('a TOML key goes above the first table, and one in a table or a string is n
   assert.equal(readSetting('toml', text, ['key']), undefined)
   assert.equal(writeSetting('toml', text, ['key'], 'x'), `key = "x"\n${text}`)
   assert.equal(writeSetting('toml', "key = 'a' # why\r\n", ['key'], 'x'), 'key = "x" # why\r\n')
+})
+
+test('a text that is no TOML is refused: a line of no form, a string without an end', () => {
+  for (const text of ['what is this\n', 'a = "no end\n', "a = 'no end", 'a = 1\nodd line\n[t]\n']) {
+    assert.throws(() => writeSetting('toml', text, ['key'], 'x'), { code: 'CONFIG_INVALID' }, text)
+  }
+  assert.equal(
+    readSetting('toml', '# a\n\n \t\r\na = "1"\n[t] odd line\n', ['a']),
+    '1',
+    'behind a table nothing is read',
+  )
+})
+
+test('the first of several members goes with its comma, and the only one with what is around it', () => {
+  assert.equal(removeSetting('json', '{ "a": 1, "b": 2 }', ['a']), '{ "b": 2 }')
+  assert.equal(removeSetting('json', '{ "a": 1, "b": 2 }', ['b']), '{ "a": 1 }')
+  assert.deepEqual(JSON.parse(removeSetting('json', '{ "a": 1 }', ['a'])), {})
 })
 
 test('a line of .env is replaced where it is, or added at the end', () => {

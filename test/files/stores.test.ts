@@ -4,8 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import type { PostgresServer } from '../../scripts/postgres.ts'
+import { changeFile, readWhole } from '../../src/files/atomic.ts'
 import { HomeFolder, storeOf } from '../../src/files/folder.ts'
+import { hashContent, memoryJournal } from '../../src/files/journal.ts'
 import { openHomeFiles } from '../../src/files/open.ts'
+import { isFolder, openRoot, withFolder, withPlace } from '../../src/files/root.ts'
 import { HomeTable } from '../../src/files/table.ts'
 import { checkFileStore } from '../contracts/file-store.ts'
 import { noPostgres, startPostgres } from '../postgres.ts'
@@ -52,6 +55,31 @@ describe('files in a table', { skip: noPostgres }, () => {
     assert.equal((await store.read('overflow/x.txt'))?.text, 'a\0b\u0010c\ufffdd')
     await store.change('overflow/x.txt', now => `${now}!`)
     assert.equal((await store.read('overflow/x.txt'))?.text, 'a\0b\u0010c\ufffdd!')
+    await files.close()
+  })
+
+  test('are read and changed through a root as others are; a change is in the journal, and nothing else works', async () => {
+    const files = await HomeTable.open(url, 'home')
+    const root = await openRoot(files.of('rooted'))
+    const journal = memoryJournal()
+    const where = { root, path: 'notes/a.md' }
+    await assert.rejects(readWhole(where), { code: 'FILE_NOT_FOUND' })
+    await changeFile(where, { journal, intent: 'to begin' }, () => 'one')
+    await changeFile(where, { journal }, () => 'one')
+    assert.deepEqual(await journal.lastWrite('notes/a.md'), { hash: hashContent('one'), before: null })
+    await changeFile(where, { journal }, now => `${now} two`)
+    assert.deepEqual(await journal.lastWrite('notes/a.md'), { hash: hashContent('one two'), before: 'one' })
+    const { text, bytes, key } = await readWhole(where)
+    assert.deepEqual([text, bytes, key], ['one two', 7, 'notes/a.md'])
+    assert.deepEqual([await isFolder({ root, path: 'notes' }), await isFolder(where)], [true, false])
+    await assert.rejects(
+      withPlace(where, async () => {}),
+      { code: 'PATH_REFUSED', message: /in a database/ },
+    )
+    await assert.rejects(
+      withFolder({ root, path: 'notes' }, async () => {}),
+      { message: /in a database/ },
+    )
     await files.close()
   })
 

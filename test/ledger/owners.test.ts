@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { ledgerId, ownedBy, ownerIn, userFolder } from '../../src/ledger/owners.ts'
+import { ledgerId, ownedBy, ownerIn, userFolder, userOfFolder } from '../../src/ledger/owners.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import { ThreadedLedger } from '../../src/ledger/threaded.ts'
 import { search } from '../../src/recall/search.ts'
@@ -93,4 +93,21 @@ test('a search in the store of one owner names sessions as they are called there
     found.map(({ session }) => session),
     ['x'],
   )
+})
+
+test('a user is known by the name of their folder, and no other name is taken for one', () => {
+  const name = fc.string({
+    unit: fc.constantFrom('a', 'Z', '%', '2', 'E', '9', '.', '*', '/', 'é', '-', ' '),
+    maxLength: 8,
+  })
+  fc.assert(
+    fc.property(name, text => {
+      const own = basename(userFolder('h', text))
+      if (text !== '') assert.equal(userOfFolder(own), text)
+      const user = userOfFolder(text)
+      if (user !== undefined) assert.equal(basename(userFolder('h', user)), text)
+    }),
+    { numRuns: 1000 },
+  )
+  for (const odd of ['%E9', '%', '%2e', 'a.b', 'a'.repeat(201), '..']) assert.equal(userOfFolder(odd), undefined, odd)
 })

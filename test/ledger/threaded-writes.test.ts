@@ -130,6 +130,10 @@ describe('closing', () => {
       await assert.rejects(store.open('a', INIT), { code: 'STORE_FAILED', message: /closed/ })
       await assert.rejects(store.setMeta('a', '{}'), { code: 'STORE_FAILED' })
       await assert.rejects(store.append('a', [row(0)]), { code: 'STORE_FAILED' })
+      const by = { at: 1, by: 'alice' }
+      await assert.rejects(store.remove(['a'], by), { code: 'STORE_FAILED', message: /closed/ })
+      await assert.rejects(store.redact(['a'], { text: 'x' }, by), { code: 'STORE_FAILED', message: /closed/ })
+      await assert.rejects(store.scrub(), { code: 'STORE_FAILED', message: /closed/ })
     }
   })
 })

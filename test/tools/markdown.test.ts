@@ -39,8 +39,22 @@ test('what looks like a header and is none', () => {
     'a rule after a blank line': 'text\n\n---\n',
     'a rule after a list': '- a\n---\n',
     'a table': 'a | b\n--- | ---\n',
+    'a lone tag': '<custom-tag>\n# no\n',
+    'a list item behind a tab': '-\ta\n\n\t# no\n',
+    'a list item with a wide gap': '-      a\n\n  # no\n',
+    'an empty list item': '-\n  # no\n',
   }
   for (const [name, text] of Object.entries(none)) assert.deepEqual(names(text), [], name)
+})
+
+test('a header that is not there is answered with those that are, a hundred at most', () => {
+  const text = Array.from({ length: 120 }, (_, i) => `## Part ${i}\n`).join('')
+  const result = replaceSection(text, '## Nowhere', 'new')
+  const said = JSON.stringify(result)
+  assert.match(said, /not found/)
+  assert.match(said, /## Part 99\\n… and 20 more/)
+  assert.doesNotMatch(said, /Part 100\b/)
+  assert.match(JSON.stringify(replaceSection('no headers\n', '## Nowhere', 'new')), /there are no headers/)
 })
 
 test('a header follows right after what hides headers', () => {

@@ -176,6 +176,8 @@ describe('totals', () => {
   test('say what each day could have cost, where that is known of some calls', () => {
     const timeline = timelineOf(EVENTS)
     assert.equal(summaryOf(timeline).days[0]!.could, undefined)
+    assert.equal(summaryOf(timeline).money.could, undefined)
+    assert.equal(summaryOf(timeline, [5, 3]).money.could, 8)
     assert.equal(summaryOf(timeline, [5, 3]).days[0]!.could, 8)
     assert.equal(summaryOf(timeline, [1, 1, 1, 1]).days[0]!.could, 4)
   })

@@ -177,6 +177,7 @@ describe('the running turn', () => {
   test('is not begun anew by a message behind tool results, nor by a blank one', () => {
     assert.equal(turnStart(foldOf(user('a'), says('b'), user('c'), call, result, user('hurry'))), 2)
     assert.equal(turnStart(foldOf(user('a'), says('b'), user(' \n'))), 0)
+    assert.equal(turnStart(foldOf(user(' \n'))), 0, 'there is nothing in front of it')
     const image: Part = { type: 'image', mediaType: 'image/png', data: 'AA' }
     const shows: Message = { role: 'user', parts: [text(' '), image] }
     assert.equal(turnStart(foldOf(user('a'), says('b'), shows)), 2, 'a picture says something')

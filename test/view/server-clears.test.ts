@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
-import { activeClears, CLEARED, clearedCalls, clearsToAsk, SERVER } from '../../src/view/server-clears.ts'
+import { activeClears, CLEARED, clearedCalls, clearsMade, clearsToAsk, SERVER } from '../../src/view/server-clears.ts'
 import * as fc from '../property.ts'
 
 const STEPS = 6
@@ -44,6 +44,29 @@ test('whatever is undone and redone, what the provider clears is one run from th
     }),
     { numRuns: 20 },
   )
+})
+
+test('several that are undone or redone at once are one run too: from the first of them, or to the last', async () => {
+  const { pal, session, ids } = await cleared()
+  await session.undo([ids[4]!, ids[1]!])
+  assert.deepEqual(clearedCalls(session.fold), ['c0'])
+  await session.redo([ids[1]!, ids[3]!])
+  assert.deepEqual(clearedCalls(session.fold), ['c0', 'c1', 'c2', 'c3'])
+  await pal.close()
+})
+
+test('what the provider says that it cleared is an edit of each of the oldest results that has none yet', async () => {
+  const { pal, session, ids } = await cleared()
+  const places = (count: number) =>
+    clearsMade(session.fold, count).map(({ target, mark }) => [target.type === 'part' && target.entry, mark])
+  assert.deepEqual(places(STEPS - 1), [], 'they are known')
+  assert.deepEqual(places(STEPS), [[2 * STEPS, SERVER]])
+  await session.undo(ids[0]!)
+  assert.deepEqual(places(STEPS), [[2 * STEPS, SERVER]], 'what somebody undid is known, too')
+  const target = { type: 'range' as const, from: 1, to: 2 }
+  await session.apply([{ target, replacement: { messages: [] }, why: 'test' }], 'user')
+  assert.deepEqual(places(STEPS - 1), [[2 * STEPS, SERVER]], 'what a range hides does not count')
+  await pal.close()
 })
 
 test('while nobody has undone a clearing the client tells the provider itself; from then on we do', async () => {

@@ -3,7 +3,15 @@ import { describe, test } from 'node:test'
 import type { Message, Part } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
-import { partId, placeOfId, savingToolIn, shownTexts } from '../../src/view/shown-texts.ts'
+import {
+  isOwnTool,
+  partId,
+  placeOfId,
+  recallToolIn,
+  savingToolIn,
+  shownByEdits,
+  shownTexts,
+} from '../../src/view/shown-texts.ts'
 import { session as anySession } from '../laws/sessions.ts'
 import * as fc from '../property.ts'
 
@@ -26,6 +34,43 @@ test('the tool to save with is the best that there is: ours by its name, also be
   assert.equal(best('mcp__other__workspace_save_fact', 'my_memory'), undefined, 'of somebody else')
   assert.equal(best('palimpsest_notes', 'bash'), undefined)
   assert.equal(best(), undefined)
+})
+
+test('our own tools are known by their names, alone or behind the name of our server', () => {
+  const own = ['context', 'recall', 'mcp__palimpsest__recall', 'Palimpsest.context', 'my_palimpsest_recall']
+  const others = ['mcp__other__recall', 'recalled', 'palimpsestrecall', 'palimpsest_recall_all', 'my-context', '']
+  assert.deepEqual(
+    [own, others].map(names => names.map(isOwnTool)),
+    [own.map(() => true), others.map(() => false)],
+  )
+  assert.equal(
+    recallToolIn(['bash', 'context', 'mcp__other__recall', 'mcp__palimpsest__recall']),
+    'mcp__palimpsest__recall',
+  )
+  assert.equal(recallToolIn(['context', 'mcp__other__recall']), undefined)
+})
+
+test('texts of ranges and insertions are shown by their edits; those of entries have originals', async () => {
+  const session = await open(
+    text('user', 'one'),
+    text('assistant', 'two'),
+    text('user', 'three'),
+    text('assistant', 'four'),
+  )
+  const [range] = await session.apply([
+    { target: { type: 'range', from: 0, to: 1 }, replacement: { messages: [text('user', 'so far')] }, why: '' },
+  ])
+  const [behind] = await session.apply([
+    { target: { type: 'after', entry: 3 }, replacement: { messages: [text('user', 'a note')] }, why: '' },
+  ])
+  await session.apply([{ target: { type: 'part', entry: 2, part: 0 }, replacement: 'short', why: '' }])
+  assert.deepEqual(
+    [...shownByEdits(session.fold)],
+    [
+      { edit: range!.id, text: 'so far' },
+      { edit: behind!.id, text: 'a note' },
+    ],
+  )
 })
 
 describe('ids of parts', () => {

@@ -155,6 +155,14 @@ describe('what a call cost', () => {
     assert.equal(calls[1]!.raw.cached, 0)
     assert.match(calls[1]!.miss!.cause, /^10 minutes since/)
     assert.equal(calls[1]!.miss!.kind, 'cold')
+    const paused = (minutes: number) =>
+      run(
+        [0, say('user', long, 0)],
+        [1, say('assistant', 'a', 1)],
+        [minutes * MINUTE, say('user', 'still there?', minutes * MINUTE)],
+        [minutes * MINUTE, say('assistant', 'yes', minutes * MINUTE)],
+      ).calls[1]!.miss!.cause.replace(/ since.*/, '')
+    assert.deepEqual([90, 300, 47 * 60, 4 * 24 * 60].map(paused), ['90 minutes', '5 hours', '47 hours', '4 days'])
   })
 
   test('stands beside what the provider reported, which also says how much stands before the messages', () => {

@@ -1,6 +1,7 @@
 /** What is learnt of an answer in passing: the same however its bytes are cut, and whatever ends its lines. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import * as zlib from 'node:zlib'
 import { anthropic } from '../../../src/doors/proxy/anthropic.ts'
 import type { Answer } from '../../../src/doors/proxy/dialect.ts'
 import { NodeHeaders } from '../../../src/doors/proxy/node-http.ts'
@@ -9,9 +10,9 @@ import * as fc from '../../property.ts'
 
 const STREAM = new NodeHeaders(['Content-Type', 'text/event-stream; charset=utf-8'])
 
-async function learnt(chunks: readonly Uint8Array[]): Promise<Answer> {
+async function learnt(chunks: readonly Uint8Array[], headers = STREAM): Promise<Answer> {
   const { promise, resolve } = Promise.withResolvers<Answer>()
-  const reader = new BodyReader(anthropic, STREAM, resolve)
+  const reader = new BodyReader(anthropic, headers, resolve)
   for (const chunk of chunks) reader.take(chunk)
   await reader.end()
   return promise
@@ -76,4 +77,26 @@ test('headers are found in any spelling, joined where they are given twice, and 
     [...headers].filter(([name]) => name === 'set-cookie').map(([, value]) => value),
     ['p=1', 'q=2'],
   )
+})
+
+test('an answer says the same however it is compressed, and nothing where nobody knows how', async () => {
+  const event = { type: 'content_block_delta', delta: { type: 'text_delta', text: 'yes' } }
+  const plain = Buffer.from(`data: ${JSON.stringify(event)}\n\n`)
+  const forms: [string, Buffer][] = [
+    ['gzip', zlib.gzipSync(plain)],
+    ['X-Gzip', zlib.gzipSync(plain)],
+    ['br', zlib.brotliCompressSync(plain)],
+    [' zstd ', zlib.zstdCompressSync(plain)],
+    ['deflate', zlib.deflateSync(plain)],
+    ['identity', plain],
+  ]
+  for (const [name, bytes] of forms) {
+    const headers = new NodeHeaders(['content-type', 'text/event-stream', 'content-encoding', name])
+    const halves = [bytes.subarray(0, bytes.length >> 1), bytes.subarray(bytes.length >> 1)]
+    assert.equal((await learnt(halves, headers)).text, 'yes', name)
+  }
+  const odd = new NodeHeaders(['content-type', 'text/event-stream', 'content-encoding', 'compress'])
+  assert.equal((await learnt([zlib.gzipSync(plain)], odd)).text, '')
+  const cut = new NodeHeaders(['content-type', 'text/event-stream', 'content-encoding', 'gzip'])
+  assert.equal((await learnt([Buffer.from('no gzip at all')], cut)).text, '')
 })
