@@ -319,7 +319,8 @@ export class SessionState {
   }
 
   #tryLegal(event: Extract<Event, { type: 'edit' | 'reapply' }>): () => void {
-    return tryLegal(this.#fold, event, { seq: this.#ledger.length, rules: () => this.#rules() })
+    const isLegal = () => this.#noteLegal()
+    return tryLegal(this.#fold, event, { seq: this.#ledger.length, rules: () => this.#rules(), isLegal })
   }
 
   /**
@@ -451,10 +452,14 @@ export class SessionState {
     return { dialect: this.options.model.dialect, ...where, open: this.#calls.open, checked: this.#checked }
   }
 
+  #noteLegal(): void {
+    this.#legal = { entries: this.#fold.entries.length, touches: this.#fold.touched.length }
+  }
+
   #result({ pending, decision, report }: Pick<Plan, 'pending' | 'decision'> & { report: Violation[] }): View {
     const { messages, repaired } = legalize(views.peek(this.#fold), this.#rules())
     const isShown = repaired.length === 0
-    if (isShown) this.#legal = { entries: this.#fold.entries.length, touches: this.#fold.touched.length }
+    if (isShown) this.#noteLegal()
     const tooLarge = checkSize(views.shownBytes(this.#fold), this.options.model.maxBytes)
     this.#lastView = toView(this.#fold, {
       messages: [...messages],

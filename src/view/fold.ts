@@ -25,6 +25,7 @@ import {
   countNew,
   createInner,
   type Inner,
+  newSlot,
   offsetOf,
   replaceIn,
   type Slot,
@@ -134,7 +135,7 @@ export function addEntry(fold: Fold, entry: Entry): void {
   if (entry.role === 'assistant') fold.lastAssistant = index
   if (entry.message?.parts.some(part => part.type === 'reasoning')) fold.reasoning.push(index)
   const { inner } = fold
-  const slot: Slot = { from: index, to: index, messages: entry.message ? [entry.message] : [] }
+  const slot = newSlot({ from: index, to: index }, entry.message ? [entry.message] : [])
   inner.slots.push(slot)
   inner.uncounted.push(slot)
   inner.unweighed.push(slot)
@@ -427,13 +428,13 @@ function buildSlots(fold: Fold, from: number, to: number): Slot[] {
 
 function rangeSlot(range: ActiveEdit): Slot {
   const messages = messagesOf(range).map(message => marked(message, range.id))
-  return { ...entriesOf(range.target), range: range.id, messages }
+  return newSlot(entriesOf(range.target), messages, range.id)
 }
 
 function entrySlot(fold: Fold, entry: number): Slot {
   const { message } = fold.entries[entry]!
   const rendered = message && renderEntry(message, fold.inner.inEntry.get(entry) ?? [])
-  return { from: entry, to: entry, messages: rendered ? [rendered] : [] }
+  return newSlot({ from: entry, to: entry }, rendered ? [rendered] : [])
 }
 
 function insertedBehind(fold: Fold, entry: number): Message[] {

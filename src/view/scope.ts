@@ -39,14 +39,17 @@ export function assertRevertible(edits: readonly Edit[], { binding }: Model): vo
 export function tryLegal(
   fold: Fold,
   event: Extract<Event, { type: 'edit' | 'reapply' }>,
-  { seq, rules }: { seq: number; rules: () => CheckOptions },
+  { seq, rules, isLegal }: { seq: number; rules: () => CheckOptions; isLegal?: () => void },
 ): () => void {
   const check = () => checkView(peek(fold), rules())
   const waiting = waitingCalls(peek(fold))
   const takeBack = tryEvent(fold, event, seq)
   const after = check()
   const hidden = hiddenCalls(waiting, peek(fold))
-  if (after.length === 0 && hidden.length === 0) return takeBack
+  if (after.length === 0 && hidden.length === 0) {
+    isLegal?.()
+    return takeBack
+  }
   takeBack()
   const violations = [...hidden, ...newViolations(check(), after)]
   if (violations.length > 0) throw illegal(violations)

@@ -10,11 +10,12 @@ import type { ActiveEdit } from './edits.ts'
 export type Slot = {
   from: number
   to: number
-  range?: string
+  range: string | undefined
   messages: Message[]
-  tokens?: number
-  bytes?: number
-  gone?: boolean
+  /** Undefined until they are counted. */
+  tokens: number | undefined
+  bytes: number | undefined
+  gone: boolean
 }
 
 export type Span = { from: number; to: number }
@@ -57,6 +58,11 @@ export function createInner(): Inner {
     orders: 0,
     groups: 0,
   }
+}
+
+/** A slot that is not counted yet. */
+export function newSlot({ from, to }: Span, messages: Message[], range?: string): Slot {
+  return { from, to, range, messages, tokens: undefined, bytes: undefined, gone: false }
 }
 
 /** The slot that holds an entry. A slot holds at least one entry, so it is never behind the index of the entry. */

@@ -66,11 +66,27 @@ type Place = Pick<Unit, 'entry' | 'part' | 'role' | 'at'>
 function toUnit(units: Units, original: Part, { entry, part, role, at }: Place): Unit {
   const { turn } = units
   const chars = leavesOf(original).reduce((total, text) => total + text.length, 0)
-  if (original.type === 'tool-call') {
-    const call = units.calls.call(original)
-    return { entry, part, role, original, turn, at, tool: original.name, callId: original.id, call, chars }
+  const unit: Unit = {
+    entry,
+    part,
+    role,
+    original,
+    turn,
+    at,
+    tool: undefined,
+    callId: undefined,
+    call: undefined,
+    chars,
   }
-  if (original.type !== 'tool-result') return { entry, part, role, original, turn, at, chars }
-  const { name, info } = units.calls.result(original)
-  return { entry, part, role, original, turn, at, tool: name, callId: original.id, call: info, chars }
+  if (original.type === 'tool-call') {
+    unit.tool = original.name
+    unit.callId = original.id
+    unit.call = units.calls.call(original)
+  } else if (original.type === 'tool-result') {
+    const { name, info } = units.calls.result(original)
+    unit.tool = name
+    unit.callId = original.id
+    unit.call = info
+  }
+  return unit
 }
