@@ -12,10 +12,11 @@ import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
 import { DEFAULT_MODEL } from '../model/defaults.ts'
 import { loadCounter } from '../model/tokens.ts'
 import type { Event, Message } from '../model/types.ts'
+import type { PlannerFactory } from '../policies/policy.ts'
 import { type ModelTable, modelInfo, ownRow, TYPICAL_OVERHEAD } from '../providers/models.ts'
 import { usageByMessage } from '../session/import-transcript.ts'
 import { Timeline } from '../view/timeline.ts'
-import { type CompareOptions, type Outcome, prepareSession, tryPolicy } from './measure/policies.ts'
+import { type CompareOptions, type Outcome, prepareSession, type Recorded, tryPolicy } from './measure/policies.ts'
 
 /** The timeline of a recording, as an import into the ledger would give it; `model` prices it as another one. */
 export async function recordedTimeline(
@@ -83,12 +84,30 @@ export function savedByCall(timeline: Timeline, base: Outcome, outcome: Outcome)
   })
 }
 
+/** A session that can be replayed under any planner, and its replay without edits to compare with. */
+export type Replayable = {
+  recorded: Recorded
+  options: ReturnType<typeof replayOptionsOf>
+  base: Outcome
+  under(planner: string | PlannerFactory): Promise<Outcome>
+}
+
+/** `given` prices the session as another model. */
+export async function prepareReplay(
+  timeline: Timeline,
+  messages: readonly Message[],
+  given: { model?: string } = {},
+): Promise<Replayable> {
+  const recorded = prepareSession('', messages)
+  const options = { ...replayOptionsOf(timeline), ...given }
+  const base = await tryPolicy(recorded, 'none', options)
+  return { recorded, options, base, under: planner => tryPolicy(recorded, planner, options) }
+}
+
 /** Dollars that thrifty would have saved on each call of a recording. */
 export async function couldSave(timeline: Timeline, messages: readonly Message[]): Promise<number[]> {
-  const options = replayOptionsOf(timeline)
-  const recorded = prepareSession('', messages)
-  const base = await tryPolicy(recorded, 'none', options)
-  return savedByCall(timeline, base, await tryPolicy(recorded, 'thrifty', options))
+  const { base, under } = await prepareReplay(timeline, messages)
+  return savedByCall(timeline, base, await under('thrifty'))
 }
 
 export function sum(values: readonly number[]): number {

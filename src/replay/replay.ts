@@ -7,6 +7,7 @@
  */
 
 import { heal } from '../formats/doctor.ts'
+import { SqliteLedger } from '../ledger/sqlite.ts'
 import { DEFAULT_MODEL, DEFAULT_PLANNER, MEMORY } from '../model/defaults.ts'
 import type { Message } from '../model/types.ts'
 import type { PlannerFactory, Policy } from '../policies/policy.ts'
@@ -38,6 +39,8 @@ export async function* replay(messages: Iterable<Message>, options: ReplayOption
   let now = healed.find(message => message.at)?.at ?? 0
   const pal = await openPalimpsest({
     home: MEMORY,
+    // A replay searches nothing, and the index of recall would be half of its time.
+    store: new SqliteLedger(MEMORY, { indexes: false }),
     clock: () => now,
     keepFile: async () => undefined,
     ...(options.models ? { models: options.models } : {}),

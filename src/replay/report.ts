@@ -7,16 +7,14 @@
 import { titleIn } from '../calls/requests.ts'
 import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
 import { boundedTo, headOf, onOneLine } from '../model/text.ts'
-import type { Message } from '../model/types.ts'
 import { thrifty } from '../planner/thrifty.ts'
 import { KEEP_LEVELS, type KeepLevel } from '../planner/tuning.ts'
 import type { KnobPoint } from '../view/figures.ts'
 import { addRents, OTHER, type Rent, rentOf } from '../view/rent.ts'
 import type { Timeline } from '../view/timeline.ts'
 import { dayOf, summaryOf } from '../view/totals.ts'
-import { recordedTimeline, replayOptionsOf, savedByCall, sum } from './account.ts'
+import { prepareReplay, type Replayable, recordedTimeline, savedByCall, sum } from './account.ts'
 import { addHabits, type Habits, habitsIn } from './habits.ts'
-import { prepareSession, tryPolicy } from './measure/policies.ts'
 
 export type SessionReport = {
   id: string
@@ -68,10 +66,8 @@ type Given = { format: string; model?: string }
 
 export async function reportOn(session: TranscriptSession, { format, ...given }: Given): Promise<SessionReport> {
   const timeline = await recordedTimeline(session, given)
-  const options = { ...replayOptionsOf(timeline), ...given }
-  const recorded = prepareSession(session.id, session.messages)
-  const base = await tryPolicy(recorded, 'none', options)
-  const outcome = await tryPolicy(recorded, 'thrifty', options)
+  const { recorded, options, base, under } = await prepareReplay(timeline, session.messages, given)
+  const outcome = await under('thrifty')
   const saved = savedByCall(timeline, base, outcome)
   const bill = timeline.calls.flatMap(({ at, model: name, paid, modelled, inherited }, i): BillLine[] =>
     inherited ? [] : [{ at, model: name, billedUsd: paid.dollars, modelledUsd: modelled, savedUsd: saved[i] ?? 0 }],
@@ -107,18 +103,15 @@ export async function reportOn(session: TranscriptSession, { format, ...given }:
 export async function knobOn(session: TranscriptSession, report: SessionReport, given: { model?: string } = {}) {
   const { billedUsd, savedUsd, evidence } = report
   const normal: KnobPoint = { keep: 'normal', withoutUsd: billedUsd, savedUsd, ...evidence }
-  return knobOf(await recordedTimeline(session, given), session.id, session.messages, { ...given, normal })
+  const timeline = await recordedTimeline(session, given)
+  return knobOf(timeline, await prepareReplay(timeline, session.messages, given), normal)
 }
 
 export async function knobOf(
   timeline: Timeline,
-  name: string,
-  messages: readonly Message[],
-  { normal, ...given }: { model?: string; normal?: KnobPoint } = {},
+  { base, under }: Replayable,
+  normal?: KnobPoint,
 ): Promise<KnobPoint[]> {
-  const options = { ...replayOptionsOf(timeline), ...given }
-  const recorded = prepareSession(name, messages)
-  const base = await tryPolicy(recorded, 'none', options)
   const withoutUsd = summaryOf(timeline).money.without
   const points: KnobPoint[] = []
   for (const keep of LEVELS) {
@@ -126,7 +119,7 @@ export async function knobOf(
       points.push(normal)
       continue
     }
-    const outcome = await tryPolicy(recorded, thrifty({ keep }), options)
+    const outcome = await under(thrifty({ keep }))
     const { kept, quotes } = outcome.measures.evidence['quotes']!
     points.push({ keep, withoutUsd, savedUsd: sum(savedByCall(timeline, base, outcome)), kept, quotes })
   }

@@ -13,8 +13,7 @@ import type { PlannerFactory } from '../policies/policy.ts'
 import type { Model } from '../providers/models.ts'
 import type { BillPart } from '../view/figures.ts'
 import type { Timeline, TimelineCall } from '../view/timeline.ts'
-import { replayOptionsOf, savedByCall, sum } from './account.ts'
-import { prepareSession, tryPolicy } from './measure/policies.ts'
+import { prepareReplay, savedByCall, sum } from './account.ts'
 
 /** `start`: the first call writes everything. `none`: the cache did what it should. */
 export type WhyCause = CacheMiss['cause'] | 'start' | 'none'
@@ -157,10 +156,8 @@ function causesOf(calls: readonly WhyCall[]): CauseSum[] {
 /** Replays the session twice, so it takes a while. */
 export async function freeEditsOf(timeline: Timeline): Promise<Free> {
   const messages = timeline.fold.entries.flatMap(({ message }) => (message ? [message] : []))
-  const recorded = prepareSession('why', messages)
-  const options = replayOptionsOf(timeline)
-  const base = await tryPolicy(recorded, 'none', options)
-  const outcome = await tryPolicy(recorded, onlyFree, options)
+  const { base, under } = await prepareReplay(timeline, messages)
+  const outcome = await under(onlyFree)
   const { kept, quotes } = outcome.measures.evidence['quotes']!
   return {
     coldCalls: timeline.calls.filter(({ miss, inherited }) => miss?.kind === 'cold' && !inherited).length,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TranscriptSession } from '../../src/formats/transcripts/sessions.ts'
 import type { Message } from '../../src/model/types.ts'
-import { recordedTimeline } from '../../src/replay/account.ts'
+import { prepareReplay, recordedTimeline } from '../../src/replay/account.ts'
 import {
   addKnobs,
   knobOf,
@@ -65,7 +65,8 @@ test('has the sums of the account, titles instead of ids, and texts from session
 test('the slider says of how many sessions it is, and its middle is what the page says of thrifty', async () => {
   const report = await reportOn(recorded('one'), given)
   const points = await knobOn(recorded('one'), report)
-  const replayed = await knobOf(await recordedTimeline(recorded('one')), 'one', recorded('one').messages)
+  const timeline = await recordedTimeline(recorded('one'))
+  const replayed = await knobOf(timeline, await prepareReplay(timeline, recorded('one').messages))
   assert.deepEqual(points, replayed, 'the report has made the replay of the middle already')
   const says = (sessions: number, all: number) => toHtml(Array(all).fill(report), { knob: { points, sessions } })
   assert.match(says(2, 2), /replayed on all 2 sessions/)

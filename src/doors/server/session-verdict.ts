@@ -1,17 +1,14 @@
 /** Routes: the effect of a session's edits, and the effect that a policy's edits would have had. */
 import { z } from 'zod'
-import type { Message } from '../../model/types.ts'
-import { replayOptionsOf } from '../../replay/account.ts'
-import { prepareSession, tryPolicy } from '../../replay/measure/policies.ts'
+import type { Replayable } from '../../replay/account.ts'
 import { verdictOf, wouldBe } from '../../replay/verdict.ts'
 import type { Verdict } from '../../view/figures.ts'
-import { withoutHidden } from '../../view/hidden.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { defineRoute, EVERYBODY, named, nameSchema, numberIn, type Route } from './route.ts'
 import { Edit } from './schemas.ts'
 import { BarOut, inTheirs, mergedBars } from './session-map.ts'
 import { LossCause, openTimeline, remember } from './session-timeline.ts'
-import { costsOf, MAX_CALLS, tooMany } from './transcripts.ts'
+import { costsOf, replayable } from './transcripts.ts'
 
 const MOST_BARS = 5000
 const BARS = 1500
@@ -84,26 +81,18 @@ const would = defineRoute({
   refusals: [409],
   async run({ params, query: { policy = 'thrifty', max = BARS }, caller, doors }) {
     const { timeline } = await openTimeline(doors, caller, params.session)
-    const session = await doors.desk.open(caller, params.session)
     const key = `${caller.role === 'agent'} ${max} ${policy}`
-    return rememberWould(timeline, key, () =>
-      doors.heavy.run(async () => {
-        const all = await session.messages()
-        const messages = caller.role === 'agent' ? all.map((one, i) => withoutHidden(session.fold, i, one)) : all
-        return wouldOf(timeline, { messages, policy, max })
-      }),
-    )
+    const replayed = async () => wouldOf(timeline, await replayable(doors, caller, params.session), { policy, max })
+    return rememberWould(timeline, key, () => doors.heavy.run(replayed))
   },
 })
 
-type Asked = { messages: readonly Message[]; policy: string; max: number }
-
-async function wouldOf(timeline: Timeline, { messages, policy, max }: Asked): Promise<z.input<typeof WouldOut>> {
-  const recorded = prepareSession('', messages)
-  if (recorded.calls > MAX_CALLS) throw tooMany('calls in one replay', recorded.calls, MAX_CALLS)
-  const options = replayOptionsOf(timeline)
-  const base = await tryPolicy(recorded, 'none', options)
-  const outcome = await tryPolicy(recorded, policy, options)
+async function wouldOf(
+  timeline: Timeline,
+  { recorded, base, under }: Replayable,
+  { policy, max }: { policy: string; max: number },
+): Promise<z.input<typeof WouldOut>> {
+  const outcome = await under(policy)
   const costs = costsOf(policy, outcome, base, timeline)
   const paid = costsOf('none', base, base, timeline).dollars
   const { timeline: ghost, edits } = await wouldBe(recorded, outcome, timeline)

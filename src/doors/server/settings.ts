@@ -18,7 +18,7 @@ import { PROVIDERS } from '../proxy/upstream.ts'
 import type { Caller } from './gate.ts'
 import { ADMINS, type Doors, defineRoute, EVERYBODY, named, type Route } from './route.ts'
 import { openTimeline, remember } from './session-timeline.ts'
-import { MAX_CALLS, tooMany } from './transcripts.ts'
+import { replayable } from './transcripts.ts'
 
 const MOST_SESSIONS = 100_000
 const MAX_NAME = 1000
@@ -178,11 +178,7 @@ const knob = defineRoute({
   refusals: [409],
   async run({ params, caller, doors }) {
     const { timeline, session } = await openTimeline(doors, caller, params.session)
-    if (timeline.calls.length > MAX_CALLS) throw tooMany('calls in one replay', timeline.calls.length, MAX_CALLS)
-    const replayed = async () => {
-      const opened = await doors.desk.open(caller, params.session)
-      return knobOf(timeline, session, await opened.messages())
-    }
+    const replayed = async () => knobOf(timeline, await replayable(doors, caller, session))
     return { session, points: await rememberKnob(timeline, '', () => doors.heavy.run(replayed)) }
   },
 })

@@ -9,21 +9,23 @@ import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { headOf } from '../../model/text.ts'
 import { findPreset } from '../../planner/presets.ts'
 import { KEEP_LEVELS, type KeepLevel } from '../../planner/tuning.ts'
-import { dollarsPerUnit, replayOptionsOf, savedByCall, sum } from '../../replay/account.ts'
-import { type Outcome, OWN, prepareSession, sumUp, tryPolicy } from '../../replay/measure/policies.ts'
+import { dollarsPerUnit, prepareReplay, type Replayable, savedByCall, sum } from '../../replay/account.ts'
+import { type Outcome, OWN, sumUp } from '../../replay/measure/policies.ts'
 import { settleCopies } from '../../session/copied-calls.ts'
 import { importSession, newImportId } from '../../session/import-transcript.ts'
+import { withoutHidden } from '../../view/hidden.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { inSteps } from '../../view/totals.ts'
-import { defineRoute, EVERYBODY, named, nameSchema, numberIn, type Route } from './route.ts'
-import { timed } from './session-timeline.ts'
+import type { Caller } from './gate.ts'
+import { type Doors, defineRoute, EVERYBODY, named, nameSchema, numberIn, type Route } from './route.ts'
+import { openTimeline, remember } from './session-timeline.ts'
 
 const MB = 1024 * 1024
 const MAX_TRANSCRIPT = 64 * MB
 const MAX_SESSIONS = 1000
 /** A comparison replays the whole session for each policy. */
 const MAX_POLICIES = 8
-export const MAX_CALLS = 5000
+const MAX_CALLS = 5000
 const NAME_LENGTH = 200
 const MAX_FILE_NAME = 255
 const SERIES = 300
@@ -121,24 +123,34 @@ const compare = defineRoute({
   unkeyed: true,
   run: ({ params, body, caller, doors }) =>
     doors.heavy.run(async () => {
-      const session = await doors.desk.open(caller, params.session)
-      const recorded = prepareSession(session.id, await session.messages())
-      if (recorded.calls > MAX_CALLS) throw tooMany('calls in one comparison', recorded.calls, MAX_CALLS)
-      const info = await timed(doors, caller, session)
-      const timeline = await doors.timelines.of(session, info)
-      const options = { ...replayOptionsOf(timeline), ...(body.model ? { model: body.model } : {}) }
-      const base = await tryPolicy(recorded, 'none', options)
+      const { timeline, session } = await openTimeline(doors, caller, params.session)
+      const { base, options, under } = await replayable(doors, caller, session, body.model)
       const policies: z.input<typeof Costs>[] = []
       for (const policy of body.policies) {
         const { keep } = body
         const planner = keep === undefined ? policy : (findPreset(policy, { keep }) ?? policy)
-        const outcome = policy === 'none' ? base : await tryPolicy(recorded, planner, options)
+        const outcome = policy === 'none' ? base : await under(planner)
         policies.push({ ...costsOf(policy, outcome, base, timeline), keep: keep ?? null })
         await new Promise(resolve => setImmediate(resolve))
       }
-      return { session: session.id, model: options.model, policies }
+      return { session, model: options.model, policies }
     }),
 })
+
+const rememberReplay = remember<Replayable>()
+
+/** A session ready to be replayed. Its quotes and its replay without edits are kept: each row of a comparison needs them. */
+export async function replayable(doors: Doors, caller: Caller, name: string, model?: string): Promise<Replayable> {
+  const { timeline } = await openTimeline(doors, caller, name)
+  const count = timeline.calls.length
+  if (count > MAX_CALLS) throw tooMany('calls in one replay', count, MAX_CALLS)
+  return rememberReplay(timeline, `${caller.role === 'agent'} ${model}`, async () => {
+    const session = await doors.desk.open(caller, name)
+    const all = await session.messages()
+    const messages = caller.role === 'agent' ? all.map((one, i) => withoutHidden(session.fold, i, one)) : all
+    return prepareReplay(timeline, messages, model === undefined ? {} : { model })
+  })
+}
 
 export function costsOf(policy: string, outcome: Outcome, base: Outcome, timeline: Timeline): z.input<typeof Costs> {
   const { measures, decisions } = outcome
@@ -207,6 +219,6 @@ async function readBytesAsTranscript(bytes: Uint8Array, name = ''): Promise<Tran
   }
 }
 
-export function tooMany(what: string, count: number, most: number): PalimpsestError {
+function tooMany(what: string, count: number, most: number): PalimpsestError {
   return new PalimpsestError('TOO_LARGE', `There are ${count} ${what}; ${most} is the limit.`, { count, most })
 }
