@@ -6,7 +6,7 @@
 
 import { requestIn } from '../calls/requests.ts'
 import { PalimpsestError } from '../model/errors.ts'
-import { withCommas } from '../model/text.ts'
+import { amount, withCommas } from '../model/text.ts'
 import { messagesTokens } from '../model/tokens.ts'
 import type { Edit, Message } from '../model/types.ts'
 import { textMessage } from '../policies/policy.ts'
@@ -58,7 +58,7 @@ export async function compactSession(session: Session, range?: Range): Promise<E
     policy: 'summarize',
     target: { type: 'range', ...stretch },
     replacement: { messages: [textMessage('user', text), ...hidden] },
-    why: `${stretch.to - stretch.from + 1} entries, ${withCommas(replaced)} tokens, as one summary on request`,
+    why: `${amount(stretch.to - stretch.from + 1, 'entry', 'entries')}, ${withCommas(replaced)} tokens, as one summary on request`,
     mark: 'summary',
     summary: { goal: requestIn(request?.message) ?? '' },
     also: [archiveOf(session, stretch, added)],

@@ -4,7 +4,7 @@
  */
 
 import { mapStrings, textOf } from '../model/leaves.ts'
-import { headOf, lineAt, linesIn } from '../model/text.ts'
+import { amount, headOf, lineAt, linesIn } from '../model/text.ts'
 import type { Counter } from '../model/tokens.ts'
 import type { Replacement, ToolCallPart, ToolResultPart } from '../model/types.ts'
 import { isSigned } from '../view/legality.ts'
@@ -82,7 +82,7 @@ function stubOf(unit: Unit, original: ToolResultPart, { partClass, text, recallW
   const shown = text.trimEnd()
   const what = `${unit.tool ?? original.name} ${about(unit)}`.trim()
   const back = recallWith === false ? '' : `; ${recallWith} ${partId(unit.entry, unit.part, original)}`
-  const stub = `[cleared by context manager: ${what}, ${Math.max(1, linesIn(shown))} lines${back}]`
+  const stub = `[cleared by context manager: ${what}, ${amount(Math.max(1, linesIn(shown)), 'line')}${back}]`
   if (partClass !== 'run') return stub
   const last = headOf(lineAt(shown, shown.length).trim(), OUTCOME_CHARS)
   const telling = headOf(firstTelling(shown).trim(), OUTCOME_CHARS)

@@ -102,7 +102,7 @@ function dueReason(
   const cost = behind * (model.write - model.read)
   const after = Math.ceil(cost / Math.max(1, saves * model.read))
   const horizon = horizonOf(calls, options)
-  const text = `${what}: rewriting ${withCommas(Math.round(behind * scale))} tokens pays back after ${amount(after, 'call')}, and about ${horizon} are to come`
+  const text = `${what}: rewriting ${withCommas(Math.round(behind * scale))} tokens pays back after ${amount(after, 'call')}, with about ${amount(horizon, 'call')} to come`
   return { now: after <= horizon, text }
 }
 

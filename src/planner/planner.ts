@@ -7,6 +7,7 @@
  * `dueReason` says whether to edit now: the cache is cold (then it is free), the window fills, or the batch has reached
  * its economic order quantity. A batch that is not due waits until more edits join it.
  */
+import { amount } from '../model/text.ts'
 import type { PlanContext } from '../policies/policy.ts'
 import { rewrittenFrom } from '../providers/cache.ts'
 import type { Model } from '../providers/models.ts'
@@ -193,7 +194,7 @@ export function dueReason(
 export function explain(cut: Cut<unknown, unknown>, due: Due, situation: Situation, did = 'shortened'): string {
   const { model, horizon, scale = 1 } = situation
   const said = (tokens: number) => thousands(tokens * scale)
-  const what = `${cut.picks.length === 1 ? '1 part' : `${cut.picks.length} parts`}, ${said(cut.freed)} tokens`
+  const what = `${amount(cut.picks.length, 'part')}, ${said(cut.freed)} tokens`
   const cost = setupCost(cut, { ...situation, cold: false })
   const perCall = cut.freed * model.read
   const lost = lostWords(cut, scale)
@@ -205,7 +206,7 @@ export function explain(cut: Cut<unknown, unknown>, due: Due, situation: Situati
     case 'band':
       return `${did} ${what}: the request falls under a price band, which pays at once${lost}`
     case 'batch':
-      return `${did} ${what}: writing ${said(cut.rewritten)} tokens again costs ${said(cost)} once and saves ${said(perCall)} on each of some ${horizon} calls to come${lost}`
+      return `${did} ${what}: writing ${said(cut.rewritten)} tokens again costs ${said(cost)} once and saves ${said(perCall)} on ${toCome(horizon)}${lost}`
     default:
       return `waiting: ${said(cut.freed)} tokens would pay back after ${calls(cost, perCall)}; a larger batch costs less for each token`
   }
@@ -216,7 +217,11 @@ export function explainLog(fold: Omit<Cut<never, never>, 'picks'>, situation: Si
   const { model, horizon, cold, scale = 1 } = situation
   const setup = setupCost(fold, situation)
   const cost = cold && setup === 0 ? 'nothing, the cache being cold' : thousands(setup * scale)
-  return `folded old steps, ${thousands(fold.freed * scale)} tokens: that costs ${cost} and saves ${thousands(fold.freed * model.read * scale)} on each of some ${horizon} calls to come${lostWords(fold, scale)}`
+  return `folded old steps, ${thousands(fold.freed * scale)} tokens: that costs ${cost} and saves ${thousands(fold.freed * model.read * scale)} on ${toCome(horizon)}${lostWords(fold, scale)}`
+}
+
+function toCome(calls: number): string {
+  return calls === 1 ? 'the one call to come' : `each of some ${calls} calls to come`
 }
 
 /** The words for lost reasoning that was bound to the text before it. */

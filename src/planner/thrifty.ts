@@ -11,6 +11,7 @@
  */
 
 import { firstIndex } from '../model/first-index.ts'
+import { amount } from '../model/text.ts'
 import { fallback } from '../policies/fallback.ts'
 import { images } from '../policies/images.ts'
 import type { Plan, PlanContext, Planner, PlannerFactory, PolicyRun } from '../policies/policy.ts'
@@ -355,15 +356,15 @@ function mayDrop({ unit }: Item, { fold, model }: PlanContext): boolean {
 function sayArrivals(draft: Draft): void {
   const count = draft.proposals.length
   if (count === 0) return
-  const parts = count === 1 ? 'part' : 'parts'
   const saved = thousands(draft.saved * (draft.situation.scale ?? 1))
-  draft.say(`shortened ${count} new ${parts}, ${saved} tokens: never sent before, so it costs nothing`)
+  draft.say(`shortened ${amount(count, 'new part')}, ${saved} tokens: never sent before, so it costs nothing`)
 }
 
 function roomSentence(proposals: readonly Proposal[], { window }: Pick<Model, 'window'>): string {
   const logged = proposals.filter(proposal => proposal.mark === undefined).length
   const steps = logged > 0 ? ', the oldest steps folded into a log' : ''
-  return `made room: the window of ${thousands(window)} tokens was filling, so ${proposals.length - logged} parts were shortened${steps}`
+  const shortened = amount(proposals.length - logged, 'part was', 'parts were')
+  return `made room: the window of ${thousands(window)} tokens was filling, so ${shortened} shortened${steps}`
 }
 
 /** Returns a function that tells whether an item is reasoning that an edit before it makes invalid. */

@@ -4,7 +4,7 @@
  */
 
 import { withLeaves } from '../model/leaves.ts'
-import { withCommas } from '../model/text.ts'
+import { amount, withCommas } from '../model/text.ts'
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
 import type { PlanContext, Policy, PolicyRun } from './policy.ts'
@@ -66,7 +66,7 @@ function startFailedCalls({ after, keepChars }: FailedCallsOptions): PolicyRun {
   function toProposal(unit: Unit): Proposal[] {
     const input = shortenInput(unit, keepChars, chars => `[${withCommas(chars)} chars of a call that failed]`)
     if (input === undefined) return []
-    const why = `the call failed more than ${after} turns ago`
+    const why = `the call failed more than ${amount(after, 'turn')} ago`
     return [{ policy: NAME, target: targetOf(unit), replacement: { input }, why, mark: 'failed' }]
   }
 }

@@ -4,7 +4,7 @@
  * request behind.
  */
 
-import { withCommas } from '../model/text.ts'
+import { amount, withCommas } from '../model/text.ts'
 import { messagesTokens } from '../model/tokens.ts'
 import type { Message } from '../model/types.ts'
 import { firstEntry, lastCutBefore, type Stretch, stretchBefore } from '../view/cuts.ts'
@@ -89,7 +89,7 @@ function toProposal(
   const replaced = tokensOf(fold, stretch.from, stretch.to)
   if (messagesTokens(messages, fold.count) >= replaced) return undefined
   const theirs = Math.round(replaced * scale)
-  const why = `${entries} entries, ${withCommas(theirs)} tokens: nothing else brought the context under the mark`
+  const why = `${amount(entries, 'entry', 'entries')}, ${withCommas(theirs)} tokens: nothing else brought the context under the mark`
   return { policy: NAME, target: { type: 'range', ...stretch }, replacement: { messages }, why, mark: 'left-out' }
 }
 

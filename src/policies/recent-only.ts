@@ -3,6 +3,7 @@
  * among the last `keep` tool results, and become one line after that.
  */
 
+import { amount } from '../model/text.ts'
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
 import type { PlanContext, Policy, PolicyRun } from './policy.ts'
@@ -41,7 +42,7 @@ function startRecentOnly(keep: number, isLight: (tool: string | undefined) => bo
         const { unit } = waiting.shift()!
         const replacement = oldResultText(unit.tool ?? 'tool')
         if (replacement.length >= unit.chars || !canEdit(context, unit)) continue
-        const why = `a light tool, and ${keep} results have come since`
+        const why = `a light tool, and ${amount(keep, 'result has', 'results have')} come since`
         proposals.push({ policy: NAME, target: targetOf(unit), replacement, why, mark: 'old' })
       }
       return proposals

@@ -3,7 +3,7 @@
  * output cannot be fetched again as it was (pages, queries, screenshots) are critical and are never shortened.
  */
 
-import { headOf, onOneLine } from '../model/text.ts'
+import { amount, headOf, onOneLine } from '../model/text.ts'
 import type { Proposal } from '../view/proposal.ts'
 import { type Unit, unitText } from '../view/units.ts'
 import type { PlanContext, Policy, PolicyRun } from './policy.ts'
@@ -60,7 +60,7 @@ function startStaleOutput({ after, preview, critical }: StaleOutputOptions): Pol
         const unit = waiting.shift()!
         const replacement = staleText(unit.tool ?? 'tool', unitText(unit), preview)
         if (replacement.length >= unit.chars || !isReachable(context, unit)) continue
-        const why = `more than ${after} messages old`
+        const why = `more than ${amount(after, 'message')} old`
         proposals.push({ policy: NAME, target: targetOf(unit), replacement, why, mark: 'stale' })
       }
       return proposals

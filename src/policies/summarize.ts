@@ -8,7 +8,7 @@
 import { requestIn } from '../calls/requests.ts'
 import { firstIndex } from '../model/first-index.ts'
 import { textOf } from '../model/leaves.ts'
-import { boundedTo, onOneLine, withCommas } from '../model/text.ts'
+import { amount, boundedTo, onOneLine, withCommas } from '../model/text.ts'
 import { messagesTokens } from '../model/tokens.ts'
 import type { Message } from '../model/types.ts'
 import { writeSummary } from '../summaries/summary.ts'
@@ -102,7 +102,7 @@ function toProposal(
     policy: NAME,
     target: { type: 'range', ...stretch },
     replacement: { messages: [textMessage('user', text), ...tail] },
-    why: `${stretch.to - stretch.from + 1} old entries, ${theirs(replaced)} tokens, as one summary`,
+    why: `${amount(stretch.to - stretch.from + 1, 'old entry', 'old entries')}, ${theirs(replaced)} tokens, as one summary`,
     mark: 'summary',
     summary: { goal },
     also: [archiveOf({ id: session, fold }, { from, to: stretch.to }, added)],

@@ -12,43 +12,58 @@ import type { Timeline } from '../view/timeline.ts'
 import { whyOf } from './why.ts'
 
 type HabitKind = 'repeated' | 'huge' | 'cold' | 'busts' | 'switches' | 'front'
-export type Habit = { name: string; about: string; fix: string; times: number; tokens: number; dollars: number }
+/** `times` counts `things`; `about` says what happened to them. */
+export type Habit = {
+  name: string
+  things: [one: string, many: string]
+  about: string
+  fix: string
+  times: number
+  tokens: number
+  dollars: number
+}
 export type Habits = Record<HabitKind, Habit>
 
 const HUGE_TOKENS = 8000
 const MANY_OVERHEAD_TOKENS = 20_000
 const MIN_REPEATED_TOKENS = 100
 
-const WORDS: Record<HabitKind, Pick<Habit, 'name' | 'about' | 'fix'>> = {
+const WORDS: Record<HabitKind, Pick<Habit, 'name' | 'things' | 'about' | 'fix'>> = {
   repeated: {
     name: 'Repeated results',
-    about: 'times a tool gave a text that it had given before, and both were carried to the end of the session',
+    things: ['time', 'times'],
+    about: 'a tool gave a text that it had given before, and both were carried to the end of the session',
     fix: 'let the agent note what it found instead of looking again; thrifty shortens the copies.',
   },
   huge: {
     name: 'Very long results',
-    about: `results had more than ${withCommas(HUGE_TOKENS)} tokens; this is for what is beyond that size`,
+    things: ['result', 'results'],
+    about: `had more than ${withCommas(HUGE_TOKENS)} tokens; this is for what is beyond that size`,
     fix: 'ask for the part that you need (a line range, grep, head); thrifty shortens what is not quoted again.',
   },
   cold: {
     name: 'Coming back after a break',
-    about: 'times the next message came when the provider had forgotten the prompt, and all of it was written anew',
+    things: ['time', 'times'],
+    about: 'the next message came when the provider had forgotten the prompt, and all of it was written anew',
     fix: 'after a long pause start a new session, or let the planner shorten first: then it costs nothing.',
   },
   busts: {
     name: 'Prompts that were not found again',
+    things: ['call', 'calls'],
     about:
-      'calls, soon after another, found much less cached than was there: the client changed the top, or the provider lost it',
+      'soon after another found much less cached than was there: the client changed the top, or the provider lost it',
     fix: 'connect MCP servers and load skills before the first message, not on the way.',
   },
   switches: {
     name: 'Switching models in a session',
-    about: 'times another model had to write the whole prompt into a cache of its own',
+    things: ['time', 'times'],
+    about: 'another model had to write the whole prompt into a cache of its own',
     fix: 'keep one model for a session, and start a new session for the other.',
   },
   front: {
     name: 'A long system prompt and many tools',
-    about: `calls carried more than ${withCommas(MANY_OVERHEAD_TOKENS)} tokens of system prompt and tools; this is for what is beyond`,
+    things: ['call', 'calls'],
+    about: `carried more than ${withCommas(MANY_OVERHEAD_TOKENS)} tokens of system prompt and tools; this is for what is beyond`,
     fix: 'switch off the MCP servers and skills that this project does not need.',
   },
 }

@@ -144,9 +144,9 @@ function lists(sessions: readonly SessionReport[]): string {
 function habits(sessions: readonly SessionReport[]): string {
   const worst = worstHabits(totalsOf(sessions).waste, MAX_HABITS)
   if (worst.length === 0) return ''
-  const card = ({ name, about, fix, times, tokens, dollars }: Habit) =>
+  const card = ({ name, things, about, fix, times, tokens, dollars }: Habit) =>
     `<div class="card"><p class="sum">${money(dollars)}</p><h3>${name}</h3>
-<p>${withCommas(times)} ${about}: ${short(tokens)} tokens.</p><p class="do"><b>Do:</b> ${fix}</p></div>`
+<p>${amount(times, ...things)} ${about}: ${short(tokens)} tokens.</p><p class="do"><b>Do:</b> ${fix}</p></div>`
   return `<section><div class="head"><h2>${worst.length === 1 ? 'The habit that costs most' : `${COUNTS[worst.length]} habits that cost most`}</h2><span class="dim small">kinds overlap a little</span></div><div class="cards">${worst.map(card).join('')}</div></section>`
 }
 

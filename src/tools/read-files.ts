@@ -10,7 +10,7 @@ import type { FileStore } from '../files/store.ts'
 import { BOM, lineEndings, splitLines } from '../files/text.ts'
 import { type Entry, globFilter, walk } from '../files/walk.ts'
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
-import { boundedTo, cut, withCommas } from '../model/text.ts'
+import { amount, boundedTo, cut, withCommas } from '../model/text.ts'
 import { defineTool, rootOf } from './tool.ts'
 
 const READ_LINES = 2_000
@@ -210,7 +210,7 @@ function aroundMatch(line: string, at: number): string {
 
 function searchReport(query: string, hits: string[], seen: { files: number; skipped: number; more: number }): string {
   const skipped = seen.skipped > 0 ? ` (${withCommas(seen.skipped)} binary or unreadable files left out)` : ''
-  if (hits.length === 0) return `No match for ${JSON.stringify(query)} in ${withCommas(seen.files)} files${skipped}.`
-  if (seen.more > 0) hits.push(`[${withCommas(seen.more)} more matching lines; narrow the search with path or glob]`)
+  if (hits.length === 0) return `No match for ${JSON.stringify(query)} in ${amount(seen.files, 'file')}${skipped}.`
+  if (seen.more > 0) hits.push(`[${amount(seen.more, 'more matching line')}; narrow the search with path or glob]`)
   return hits.join('\n')
 }

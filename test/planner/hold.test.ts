@@ -55,7 +55,7 @@ test('while the cache is warm they wait, and say why; in a cold one all are made
   const [waiting] = second.pending
   assert.match(
     waiting!.reason,
-    /^1 edit, \d+ tokens: rewriting [\d,]+ tokens pays back after \d+ calls, and about 1 are to come$/,
+    /^1 edit, \d+ tokens: rewriting [\d,]+ tokens pays back after \d+ calls, with about 1 call to come$/,
   )
   assert.ok(waiting!.saves > 500)
   assert.equal((await step(session, time)).pending.length, 2)
@@ -89,7 +89,7 @@ test('they are made when the calls to come pay for them', async () => {
   const { session, time } = await open({ horizonMin: 40, horizonMax: 40 })
   await step(session, time)
   const { decision } = await step(session, time)
-  assert.match(decision!, /pays back after \d+ calls, and about 40 are to come$/)
+  assert.match(decision!, /pays back after \d+ calls, with about 40 calls to come$/)
   assert.deepEqual(made(session), [{ type: 'part', entry: 2, part: 0 }])
 })
 

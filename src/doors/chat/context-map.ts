@@ -25,7 +25,7 @@ export async function contextLines(session: Look, { width }: Pick<Screen, 'width
   const saved = tokensSaved(slots)
   const pinned = slots.filter(slot => slot.pinned).map(({ from }) => `#${from}`)
   const most = Math.max(1, ...shares.map(share => share.tokens))
-  const size = `${withCommas(tokens)} of ${short(window)} tokens in ${withCommas(messages.length)} messages`
+  const size = `${withCommas(tokens)} of ${short(window)} tokens in ${amount(messages.length, 'message')}`
   const wide = width >= 70
   const lines: Line[] = [
     [...barOf(tokens / window, wide ? BAR : 10), span(` ${percent(tokens / window)} `, 'bold'), span(size, 'dim')],

@@ -235,7 +235,7 @@ export const fork = defineCommand({
     const entries = made.fold.entries.length
     return {
       json: { session: made.id, parent: parent.id, entries },
-      text: () => `${printable(made.id)}: ${withCommas(entries)} entries of ${printable(parent.id)}.\n`,
+      text: () => `${printable(made.id)}: ${amount(entries, 'entry', 'entries')} of ${printable(parent.id)}.\n`,
     }
   },
 })

@@ -101,7 +101,7 @@ async function takeIn(files: readonly FoundFile[], { values, io, open }: ImportC
     *text(paint) {
       for (const { session, messages, added, healed, format } of imported.slice(0, SHOWN)) {
         const what = added === 0 ? paint.dim('nothing new') : `${amount(added, 'message')} added`
-        yield `${paint.bold(printable(session))}  ${format}, ${withCommas(messages)} messages: ${what}`
+        yield `${paint.bold(printable(session))}  ${format}, ${amount(messages, 'message')}: ${what}`
         for (const line of healed.slice(0, HEALED)) yield `  ${paint.yellow('healed')}  ${printable(line)}`
         if (healed.length > HEALED) yield `  ${paint.dim(`… and ${healed.length - HEALED} more of this kind`)}`
       }

@@ -122,14 +122,14 @@ async function readSessions(
 
 /** The presets by name, and those in palimpsest.json. They are checked before anything is replayed. */
 async function plannersOf(list: string, home: string): Promise<PlannerFactory[]> {
-  const { findPreset, presets } = await import('../../planner/presets.ts')
+  const { findPreset, presets, seedPresets } = await import('../../planner/presets.ts')
   const { settingsFor } = await import('../../session/config.ts')
   const { planner: own, tuning } = await settingsFor(home)
   const find = (name: string) => (own?.name === name ? own : findPreset(name, tuning))
   const names = [...new Set(listIn(list))]
   const unknown = names.find(name => !find(name))
   if (names.length > 0 && unknown === undefined) return names.map(name => find(name)!)
-  const known = [...presets, ...(own ? [own] : [])].map(({ name }) => name).join(', ')
+  const known = [...presets, ...seedPresets, ...(own ? [own] : [])].map(({ name }) => name).join(', ')
   throw new PalimpsestError(
     'CONFIG_INVALID',
     `There is no policy ${JSON.stringify(unknown ?? list)}. Known are: ${known}.`,

@@ -2,11 +2,13 @@
  * The transcripts on a command line: the named files, and everything in folders that looks like a transcript. A named
  * file must be readable; a file found in a folder is skipped with a note if its format is unknown.
  */
+
 import { stat } from 'node:fs/promises'
 import type { FoundFile as OnDisk } from '../../formats/transcripts/find-sessions.ts'
 import type { SessionRead, Transcript } from '../../formats/transcripts/read-transcript.ts'
 import type { Problem } from '../../formats/transcripts/transcript.ts'
 import { isPalimpsestError } from '../../model/errors.ts'
+import { amount } from '../../model/text.ts'
 import { printable } from '../terminal/output.ts'
 
 export type FoundFile = OnDisk & { named: boolean }
@@ -65,7 +67,7 @@ function noting(path: string, notes: string[]): { add(problem: Problem): void; e
     },
     end() {
       const more = found - MOST_PROBLEMS
-      if (more > 0) notes.push(`${printable(path)}: ${more} more problems of this kind`)
+      if (more > 0) notes.push(`${printable(path)}: ${amount(more, 'more problem')} of this kind`)
     },
   }
 }

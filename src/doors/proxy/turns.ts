@@ -10,6 +10,7 @@
 import type { Wire } from '../../formats/adapters/original.ts'
 import { isRecord } from '../../model/json.ts'
 import { Queues } from '../../model/queues.ts'
+import { amount } from '../../model/text.ts'
 import type { Edit, Message, ServerEdit, Told, Usage } from '../../model/types.ts'
 import { thrifty } from '../../planner/thrifty.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
@@ -408,14 +409,16 @@ function learnClears(live: Live, asked: number, edits: readonly ServerEdit[]): C
   const { toolUses = 0, tokens } = done ?? {}
   if (toolUses !== asked) {
     live.seen.mayClear = false
-    return { text: `Asked the provider to clear ${asked} results. It cleared ${toolUses}, and is not asked again.` }
+    return {
+      text: `Asked the provider to clear ${amount(asked, 'result')}. It cleared ${toolUses}, and is not asked again.`,
+    }
   }
   const isNew = live.cleared !== asked
   live.cleared = asked
   const freed = tokens === undefined ? '' : `, ${tokens} tokens`
   return {
     ...(done ? { done } : {}),
-    ...(isNew ? { text: `The provider cleared ${asked} results as asked${freed}.` } : {}),
+    ...(isNew ? { text: `The provider cleared ${amount(asked, 'result')} as asked${freed}.` } : {}),
   }
 }
 

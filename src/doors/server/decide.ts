@@ -6,6 +6,7 @@
  * form. The form names the version that was shown: a block that has changed since is shown again instead of being
  * written. A conflict is shown with both sides, and a choice for each place.
  */
+
 import { createHash } from 'node:crypto'
 import type { DecisionLinks } from '../../memory/decision-links.ts'
 import type { Memory } from '../../memory/memory.ts'
@@ -13,6 +14,7 @@ import { settleRegions } from '../../memory/proposals.ts'
 import type { Review } from '../../memory/review.ts'
 import type { Proposal } from '../../memory/store.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import { amount } from '../../model/text.ts'
 import { readBytes } from './bodies.ts'
 import { escapeHtml } from './docs.ts'
 import type { Mounted } from './server.ts'
@@ -83,7 +85,7 @@ function decidedCard({ label, state }: Proposal): string {
 function openCard(review: Review): string {
   const { proposal, block, hidden, problem } = review
   const { id, label, agentId, reasoning, confidence } = proposal
-  const notes = hidden.map(({ char, name, count }) => `Hidden characters: ${char} ${name}, ${count} times.`)
+  const notes = hidden.map(({ char, name, count }) => `Hidden characters: ${char} ${name}, ${amount(count, 'time')}.`)
   if (problem !== undefined) notes.push(`It cannot be approved as it is: ${problem}`)
   return `<section>
 <h2>${escapeHtml(block?.title ?? proposal.title)} <code>${escapeHtml(label)}</code></h2>

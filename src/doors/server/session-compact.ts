@@ -8,7 +8,7 @@
 import { z } from 'zod'
 import { requestIn } from '../../calls/requests.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
-import { withCommas } from '../../model/text.ts'
+import { amount, withCommas } from '../../model/text.ts'
 import { messagesTokens } from '../../model/tokens.ts'
 import type { Edit, Message } from '../../model/types.ts'
 import { type Pending as EnginePending, savingOf, textMessage } from '../../policies/policy.ts'
@@ -120,7 +120,7 @@ const compact = defineRoute({
     const replaced = tokensOf(timeline.fold, from, to)
     if (size >= replaced) throw tooLong(size, replaced)
     const session = await doors.desk.open(caller, params.session)
-    const why = `${to - from + 1} entries, ${withCommas(replaced)} tokens, compacted by hand`
+    const why = `${amount(to - from + 1, 'entry', 'entries')}, ${withCommas(replaced)} tokens, compacted by hand`
     const [edit] = await session.apply(
       [{ target: { type: 'range', ...stretch }, replacement: { messages }, why }],
       'user',

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { userIn } from '../../memory/open.ts'
 import type { Environment } from '../../model/defaults.ts'
-import { presets } from '../../planner/presets.ts'
+import { presets, seedPresets } from '../../planner/presets.ts'
 import { defineRoute, EVERYBODY, named, nameSchema, type Route } from './route.ts'
 
 /** The user for whom an agent without a token acts; see the MCP door. */
@@ -49,6 +49,11 @@ const ABOUT: Record<string, string> = {
   'smart-history': 'Pointers for repeated reads, long shell output cut, a summary when the window fills; every turn.',
   'clear-tool-uses': 'Clears old tool results past 80k tokens, with a warning before; every turn.',
   'stale-output': 'Large results go to files, results that are 15 messages old to a line; every turn.',
+  'seed-000': 'The numbers of document 000: results cleared past 80k tokens with a warning, a summary past 100k.',
+  'seed-001': 'The numbers of document 001: long shell output cut, the last 30 results of light tools, a summary.',
+  'seed-002': 'Document 002 is about memory: the context stays as it is.',
+  'seed-003': 'The numbers of document 003: large and old results go to files, a reminder of the goal, a summary.',
+  'seed-004': 'Document 004 is about replacements that the agent makes itself: none are made for it.',
 }
 
 const policies = defineRoute({
@@ -58,7 +63,7 @@ const policies = defineRoute({
   roles: EVERYBODY,
   answer: z.object({ policies: z.array(named('PolicyInfo', { name: z.string(), about: z.string() })) }),
   async run() {
-    return { policies: presets.map(({ name }) => ({ name, about: ABOUT[name] ?? '' })) }
+    return { policies: [...presets, ...seedPresets].map(({ name }) => ({ name, about: ABOUT[name] ?? '' })) }
   },
 })
 

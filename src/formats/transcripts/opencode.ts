@@ -6,6 +6,7 @@
  * `tool` part. A message with a `compaction` part (or a summary) begins a session.
  */
 
+import { amount } from '../../model/text.ts'
 import type { Part, Usage } from '../../model/types.ts'
 import { asText, count, type Fields, fields, items, records, text, time, usageOfNumbers } from './json.ts'
 import {
@@ -78,7 +79,10 @@ class StorageParser implements TranscriptParser {
       readSession(recorder, this.#sessions.get(id) ?? {}, messages, id || this.#name)
     }
     const lost = [...parts.values()].flat().length
-    if (lost > 0) recorder.problem(`${lost} parts belong to messages that are not in the file; they are left out.`)
+    if (lost > 0)
+      recorder.problem(
+        `${amount(lost, 'part belongs', 'parts belong')} to messages that are not in the file, and so left out.`,
+      )
     return recorder.drain()
   }
 }

@@ -1,6 +1,7 @@
 /** What a page that shows a session needs: list with numbers, map, timeline, one part, what is held back, compaction. */
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
+import { presets, seedPresets } from '../../../src/planner/presets.ts'
 import { openSmall, SMALL } from '../../small-session.ts'
 import { said, startServer } from './harness.ts'
 
@@ -279,7 +280,11 @@ test('a comparison has what its plots need', async () => {
 
 test('policies and users are listed', async () => {
   const { policies } = await get('/policies')
-  assert.ok(policies.some(({ name }: { name: string }) => name === 'thrifty'))
+  const names = policies.map(({ name }: { name: string }) => name)
+  assert.deepEqual(
+    names,
+    [...presets, ...seedPresets].map(({ name }) => name),
+  )
   for (const { name, about } of policies) assert.ok(about.length > 10, name)
   const { own, users } = await get('/users')
   assert.ok(users.some(({ user }: { user: string }) => user === own))

@@ -10,7 +10,7 @@ import { Button } from '../../ui/button.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { useEvery } from '../../ui/every.ts'
 import { Failure } from '../../ui/failure.tsx'
-import { count } from '../../ui/format.ts'
+import { plural } from '../../ui/format.ts'
 import { Split, SplitItem } from '../../ui/split.tsx'
 import { InlineText } from '../../ui/text.tsx'
 import { useToasts } from '../../ui/toast.tsx'
@@ -55,7 +55,7 @@ export function WorkspacePage() {
           label="Knowledge files"
           head={
             <div className="split-head">
-              <span className="dim">{count(files.length)} files</span>
+              <span className="dim">{plural(files.length, 'file')}</span>
               <Button small onClick={() => setMaking(true)}>
                 New file
               </Button>
