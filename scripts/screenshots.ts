@@ -70,7 +70,7 @@ const PAGES: readonly Pick<Shot, 'name' | 'hash' | 'prepare'>[] = [
   { name: 'session-edits', hash: '#/sessions/sample?entry=65', prepare: edits },
   { name: 'session-context', hash: '#/sessions/sample', prepare: page => tab(page, 'Context', '.editor-part') },
   { name: 'session-files', hash: '#/sessions/sample', prepare: page => tab(page, 'Files', '.editor-stretches') },
-  { name: 'session-why', hash: '#/sessions/sample', prepare: page => tab(page, 'Why', '.why-causes, table') },
+  { name: 'session-why', hash: '#/sessions/sample', prepare: page => tab(page, 'Why', '.why-rows') },
   { name: 'compare', hash: '#/sessions/sample/compare', prepare: compared },
   { name: 'memory', hash: '#/memory', prepare: page => page.locator('h1, h2').first().waitFor() },
   { name: 'workspace', hash: '#/workspace', prepare: page => page.locator('h1, h2').first().waitFor() },
@@ -118,7 +118,8 @@ async function edits(page: Page): Promise<void> {
 }
 
 async function compared(page: Page): Promise<void> {
-  for (const name of ['smart-history', 'stale-output', 'agent']) await page.getByRole('checkbox', { name }).check()
+  for (const name of ['smart-history', 'stale-output', 'agent'])
+    await page.getByRole('checkbox', { name: new RegExp(`^${name}`) }).check()
   await page.getByText('Done. Nothing was recorded').waitFor()
 }
 
