@@ -97,7 +97,7 @@ function toPage({ info, paths }: Document): string {
 <header><a class="brand" href="/">Palimpsest</a>${groups.map(([tag]) => `<a href="#${escapeHtml(tag)}">${escapeHtml(tag)}</a>`).join('')}</header>
 <main>
 <h1>${escapeHtml(info.title)} <span class="dim">${escapeHtml(info.version)}</span></h1>
-<p>${escapeHtml(info.description)}</p>
+<p>${proseOf(info.description)}</p>
 <p>For programs: <a href="/openapi.json"><code>/openapi.json</code></a></p>
 ${body.join('\n')}
 </main>
@@ -111,14 +111,14 @@ function toSection(path: string, method: string, operation: Operation): string {
   const who = roles === 'public' ? 'everybody, without a token' : roles.join(', ')
   const items = parameters.map(({ name, in: where, required, description: about }) => {
     const needed = required ? '' : ', optional'
-    return `<li><code>${escapeHtml(name)}</code> <span class="dim">${where}${needed}</span> ${escapeHtml(about ?? '')}</li>`
+    return `<li><code>${escapeHtml(name)}</code> <span class="dim">${where}${needed}</span> ${proseOf(about ?? '')}</li>`
   })
   const types = Object.keys(requestBody?.content ?? {})
   if (types.length > 0) items.push(`<li>body <span class="dim">${escapeHtml(types.join(', '))}</span></li>`)
   const id = `${method}-${path}`.replace(/[^a-z]+/gi, '-')
   return `<section id="${id}">
 <h3><b>${method}</b> <code>${escapeHtml(path)}</code></h3>
-<p>${escapeHtml(summary)}.${description ? ` ${escapeHtml(description)}` : ''}</p>
+<p>${proseOf(summary)}.${description ? ` ${proseOf(description)}` : ''}</p>
 ${items.length > 0 ? `<ul>${items.join('')}</ul>` : ''}
 <p class="dim">Who: ${escapeHtml(who)} · Answers: ${Object.keys(responses).join(', ')}</p>
 </section>`
@@ -131,4 +131,9 @@ export function escapeHtml(text: string): string {
 function lazily<T>(make: () => T): () => T {
   let made: { value: T } | undefined
   return () => (made ??= { value: make() }).value
+}
+
+/** Descriptions have their code in backticks. */
+function proseOf(text: string): string {
+  return escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
 }
