@@ -24,6 +24,7 @@ describe('files in a folder', () => {
     assert.ok(files.of('ann').folder.startsWith(join(home, 'users')))
     assert.equal(storeOf(own), own)
     assert.equal(storeOf(home).folder, home)
+    assert.deepEqual([files.isTable, own.isTable], [false, false])
   })
 
   test('are for their owner alone', { skip: process.platform === 'win32' && 'there are no modes here' }, async () => {
@@ -60,6 +61,7 @@ describe('files in a table', { skip: noPostgres }, () => {
 
   test('are read and changed through a root as others are; a change is in the journal, and nothing else works', async () => {
     const files = await HomeTable.open(url, 'home')
+    assert.equal(files.isTable, true)
     const root = await openRoot(files.of('rooted'))
     const journal = memoryJournal()
     const where = { root, path: 'notes/a.md' }
