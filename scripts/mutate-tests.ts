@@ -112,11 +112,14 @@ function outcome(test: string, variables: Record<string, string>, patience?: num
       stop()
     }
     const timer = patience === undefined ? undefined : setTimeout(end, patience)
+    // A change may make a test run for ever, also after this program was stopped.
+    process.once('exit', stop)
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       if (/^ *not ok /m.test(text)) stop()
     })
     child.on('close', code => {
       clearTimeout(timer)
+      process.off('exit', stop)
       resolve(isEnded ? 'ended' : code === 0 ? 'passed' : 'failed')
     })
   })

@@ -35,6 +35,7 @@ const seed = Number(values.seed)
 const perFile = Number(values['per-file'])
 
 const runs = new Map<string, Run>()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
 let failed = false
 for (const group of GROUPS) {
