@@ -46,7 +46,7 @@ export function dayBars(sessions: readonly SessionReport[], nameOf: NameOf, titl
   const legend = names.map(
     (name, i) => `<span><i style="background:var(--${PALETTE[i]})"></i>${escapeXml(name)}</span>`,
   )
-  return `<div class="scroll">${svg(bars, { title: step === 1 ? title : `${title}, by week`, dateAt, names })}</div><p class="legend">${legend.join('')}</p>`
+  return `<div class="scroll" tabindex="0" role="group" aria-label="Dollars by day">${svg(bars, { title: step === 1 ? title : `${title}, by week`, dateAt, names })}</div><p class="legend">${legend.join('')}</p>`
 }
 
 /** Noon of a day: days differ in length when clocks change, but noon is always in the right day. */

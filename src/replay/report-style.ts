@@ -73,7 +73,7 @@ svg text { font: 11.5px var(--sans); fill: var(--ink-3); }
 .cards .do { margin-top: 12px; padding-top: 12px; border-top: 1px solid var(--line); color: var(--ink); }
 .cards .do b { color: var(--good); }
 .mosaic { display: flex; gap: 2px; border-radius: 8px; overflow: hidden; }
-.mosaic div { min-width: 0; padding: 12px 8px; color: var(--paper); font-size: 12.5px; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
+.mosaic div { min-width: 0; padding: 10px 8px 12px; border-top: 4px solid var(--kind); background: color-mix(in srgb, var(--kind) 30%, var(--sheet)); font-size: 12.5px; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
 .mosaic b { display: block; font-size: 14px; overflow: hidden; text-overflow: ellipsis; }
 .knob > p:first-child { margin-bottom: 16px; }
 .knob .track { position: relative; display: grid; grid-template-columns: repeat(5, 1fr); margin-bottom: 16px; }
@@ -100,7 +100,8 @@ td .title { display: block; max-width: 560px; overflow: hidden; text-overflow: e
   .mosaic { flex-direction: column; }
   .mosaic div { display: flex; justify-content: space-between; flex: none !important; padding: 8px 12px; }
   .wide { display: none; }
-  td .title { max-width: 52vw; }
+  td, th { padding-inline: 6px; }
+  td .title { max-width: 46vw; }
 }
 @media print { .private, .choice { break-inside: avoid; } section { break-inside: avoid; } }
 `

@@ -1,0 +1,38 @@
+/** The page that `palimpsest report` writes, in a real browser. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { runCli } from '../../cli.ts'
+import { seriousFindings } from './axe.ts'
+import { openWeb, skip, type Web } from './harness.ts'
+
+describe('the page of a report', { skip }, () => {
+  let web: Web
+  const folder = mkdtempSync(join(tmpdir(), 'palimpsest-report-'))
+  before(async () => {
+    web = await openWeb()
+  })
+  after(async () => {
+    await web?.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test('is readable light and dark, wide and on a phone, where every column of the table is in view', async () => {
+    const file = join(folder, 'report.html')
+    const ran = await runCli(['report', join(import.meta.dirname, '../../../sample'), '--home', folder, '--out', file])
+    assert.equal(ran.code, 0, ran.stderr)
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const width of [1280, 390]) {
+        const page = await web.page('', { colorScheme, viewport: { width, height: 844 } })
+        await page.goto(pathToFileURL(file).href)
+        assert.deepEqual(await seriousFindings(page), [], `${colorScheme} ${width}`)
+        const hidden = await page.locator('.scroll:has(table)').evaluate(box => box.scrollWidth - box.clientWidth)
+        assert.ok(hidden <= 0, `${hidden} px of the table are out of view at ${width}`)
+        await page.context().close()
+      }
+    }
+  })
+})
