@@ -6,13 +6,21 @@ import { folderName, isInProject } from '../../src/session/recall.ts'
 import * as fc from '../property.ts'
 
 const step = fc.constantFrom('a', 'app', 'my "app"', '.config', '..', '.', 'C:', 'ü', 'x\\y')
+const slash = fc.constantFrom('/', '\\')
 const path = fc
-  .tuple(fc.constantFrom('', '/', 'C:\\', 'c:/'), fc.array(step, { maxLength: 4 }), fc.constantFrom('/', '\\'))
+  .tuple(fc.constantFrom('', '/', 'C:\\', 'c:/'), fc.array(step, { maxLength: 4 }), slash)
   .map(([root, steps, slash]) => root + steps.join(slash))
+/** A folder and a project; in most pairs the folder is below it. */
+const pair = fc.oneof(
+  fc.tuple(path, path),
+  fc.tuple(path, fc.array(step, { maxLength: 3 }), slash).map(([project, steps, slash]) => {
+    return [[project, ...steps].join(slash), project] as const
+  }),
+)
 
 test('the path of a folder in a project holds the last step of the project', () => {
   fc.assert(
-    fc.property(path, path, (folder, project) => {
+    fc.property(pair, ([folder, project]) => {
       const name = folderName(project)
       fc.pre(name !== undefined && isInProject(folder, project))
       assert.ok(folder.includes(name!), `${folder} is in ${project}`)
