@@ -17,8 +17,10 @@ export type Advance = (
   options: { steps: number; merge: boolean },
 ) => Promise<boolean>
 
-/** Appends within this time are indexed together: few large steps cost less than many small ones. No search waits for it. */
-const SOON_MS = 1000
+/** Appends within this time are indexed together. Small steps hold up the caller's thread least. */
+const SOON_MS = 50
+/** For stores that index elsewhere: few large steps cost less than many small ones. No search waits for this time. */
+export const LATER_MS = 1000
 const STEPS_AT_ONCE = 4
 /** The pause after some steps, of the time that they took: a quarter of a processor is enough for what nobody waits for. */
 const REST = 3
@@ -30,6 +32,7 @@ const WAIT_MS = 100
 
 export class Indexer {
   readonly #advance: Advance
+  readonly #soonMs: number
   readonly #pending = new Set<string>()
   /** The sessions that are being indexed now: a search must wait for these, too. */
   #working: readonly string[] = []
@@ -39,8 +42,9 @@ export class Indexer {
   #swept = false
   #closed = false
 
-  constructor(advance: Advance) {
+  constructor(advance: Advance, { soonMs = SOON_MS } = {}) {
     this.#advance = advance
+    this.#soonMs = soonMs
   }
 
   appended(session: string): void {
@@ -56,7 +60,7 @@ export class Indexer {
       this.#running ??= this.#work().finally(() => {
         this.#running = undefined
       })
-    }, SOON_MS)
+    }, this.#soonMs)
     this.#timer.unref()
   }
 

@@ -14,7 +14,7 @@ import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { type ErrorCode, isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { type RecallIndex, type Scope, sessionIn } from '../recall/index.ts'
-import { Indexer } from './indexer.ts'
+import { Indexer, LATER_MS } from './indexer.ts'
 import type { Redacted, ToRedact } from './redaction.ts'
 import { SqliteLedger, type SqliteOptions } from './sqlite.ts'
 import type { EarlyStore, LedgerStore, ListOptions, NewRow, ReadOptions, Row, SessionRow } from './store.ts'
@@ -71,7 +71,7 @@ export class ThreadedLedger implements LedgerStore {
     this.#thread.on('message', (answer: Answered) => this.#settle(answer))
     this.#thread.on('error', ({ message }) => this.#fail(new PalimpsestError('STORE_FAILED', message)))
     this.#ended = new Promise(resolve => this.#thread.once('exit', resolve)).then(() => this.#fail(closed()))
-    this.#indexer = new Indexer((...args) => this.#ask('advanceIndex', ...args))
+    this.#indexer = new Indexer((...args) => this.#ask('advanceIndex', ...args), { soonMs: LATER_MS })
     this.#indexer.begin()
   }
 

@@ -8,7 +8,7 @@
 import { type RecallIndex, type Scope, type Span, sessionIn } from '../../recall/index.ts'
 import { LAST_SEQ } from '../family.ts'
 import { indexSome, mergeSome } from '../filling.ts'
-import { type Advance, Indexer } from '../indexer.ts'
+import { type Advance, Indexer, LATER_MS } from '../indexer.ts'
 import { ownerPrefix } from '../owners.ts'
 import { redactSessions } from '../redacting.ts'
 import type { Redacted, ToRedact } from '../redaction.ts'
@@ -52,7 +52,7 @@ export class PostgresLedger implements LedgerStore {
     this.#db = db
     this.#appends = new Appends(db)
     this.#recall = new PgRecall(db)
-    this.#indexer = new Indexer((...args) => this.#advance(...args))
+    this.#indexer = new Indexer((...args) => this.#advance(...args), { soonMs: LATER_MS })
   }
 
   static async open(url: string, options: PgOptions = {}): Promise<PostgresLedger> {
