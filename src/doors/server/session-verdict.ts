@@ -80,9 +80,10 @@ const would = defineRoute({
   answer: WouldOut,
   refusals: [409],
   async run({ params, query: { policy = 'thrifty', max = BARS }, caller, doors }) {
-    const { timeline } = await openTimeline(doors, caller, params.session)
+    const opened = await openTimeline(doors, caller, params.session)
+    const { timeline } = opened
     const key = `${caller.role === 'agent'} ${max} ${policy}`
-    const replayed = async () => wouldOf(timeline, await replayable(doors, caller, params.session), { policy, max })
+    const replayed = async () => wouldOf(timeline, await replayable(doors, caller, opened), { policy, max })
     return rememberWould(timeline, key, () => doors.heavy.run(replayed))
   },
 })

@@ -177,8 +177,9 @@ const knob = defineRoute({
   answer: z.object({ session: z.string(), points: z.array(KnobPointOut) }),
   refusals: [409],
   async run({ params, caller, doors }) {
-    const { timeline, session } = await openTimeline(doors, caller, params.session)
-    const replayed = async () => knobOf(timeline, await replayable(doors, caller, session))
+    const opened = await openTimeline(doors, caller, params.session)
+    const { timeline, session } = opened
+    const replayed = async () => knobOf(timeline, await replayable(doors, caller, opened))
     return { session, points: await rememberKnob(timeline, '', () => doors.heavy.run(replayed)) }
   },
 })

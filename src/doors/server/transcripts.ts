@@ -123,8 +123,9 @@ const compare = defineRoute({
   unkeyed: true,
   run: ({ params, body, caller, doors }) =>
     doors.heavy.run(async () => {
-      const { timeline, session } = await openTimeline(doors, caller, params.session)
-      const { base, options, under } = await replayable(doors, caller, session, body.model)
+      const opened = await openTimeline(doors, caller, params.session)
+      const { timeline, session } = opened
+      const { base, options, under } = await replayable(doors, caller, opened, body.model)
       const policies: z.input<typeof Costs>[] = []
       for (const policy of body.policies) {
         const { keep } = body
@@ -140,8 +141,12 @@ const compare = defineRoute({
 const rememberReplay = remember<Replayable>()
 
 /** A session ready to be replayed. Its quotes and its replay without edits are kept: each row of a comparison needs them. */
-export async function replayable(doors: Doors, caller: Caller, name: string, model?: string): Promise<Replayable> {
-  const { timeline } = await openTimeline(doors, caller, name)
+export async function replayable(
+  doors: Doors,
+  caller: Caller,
+  { timeline, session: name }: { timeline: Timeline; session: string },
+  model?: string,
+): Promise<Replayable> {
   const count = timeline.calls.length
   if (count > MAX_CALLS) throw tooMany('calls in one replay', count, MAX_CALLS)
   return rememberReplay(timeline, `${caller.role === 'agent'} ${model}`, async () => {
