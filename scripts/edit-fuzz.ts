@@ -27,10 +27,10 @@ type Editor = {
 type Opened = Editor & { path: string }
 
 const WRONG = {
-  corrupted: 'reported success and left something else in the file than the edit',
-  guessed: 'reported success although the old text does not stand in the file exactly once',
-  damaged: 'reported an error and changed the file all the same',
-  refused: 'reported an error although the old text stands in the file exactly once',
+  corrupted: 'reported success, but the file holds something other than the edit',
+  guessed: 'reported success, although the old text is not in the file exactly once',
+  damaged: 'reported an error, but changed the file',
+  refused: 'reported an error, although the old text is in the file exactly once',
   'mode lost': 'changed the permissions of the file',
 } as const
 
@@ -198,17 +198,17 @@ function report(editors: string[], findings: Finding[]): string {
   const cell = (editor: string, category?: string) => summary(count(editor, category))
   const row = (cells: string[]) => `| ${cells.join(' | ')} |`
   return [
-    '# Edit tools under the same cases',
+    '# Edit tools compared on the same cases',
     '',
-    `${cases.length} generated cases, the same for every tool. Written by \`npm run fuzz:edits\`; the contract and the cases`,
-    'are in `scripts/edit-fuzz-cases.ts`. A number is how many results were wrong; empty is none.',
+    `Every tool gets the same ${cases.length} generated cases. \`npm run fuzz:edits\` writes this page; the contract and the`,
+    'cases are in `scripts/edit-fuzz-cases.ts`. The table counts wrong results; an empty cell means none.',
     '',
     ...Object.entries(WRONG).map(([name, meaning]) => `- **${name}**: ${meaning}`),
     '',
-    'Not every difference is a mistake: loose matching of whitespace is a stated feature of server-filesystem, and the',
-    'SDK memory tool gives its files the mode 0600 on purpose. Under this contract they count.',
+    'Two of these differences are intended: server-filesystem documents that it matches whitespace loosely, and the SDK',
+    'memory tool gives its files mode 0600 on purpose. The table counts them, because the contract does.',
     '',
-    row(['cases', 'number', ...editors]),
+    row(['case', 'number', ...editors]),
     row(['---', '---:', ...editors.map(() => '---')]),
     ...categories.map(category =>
       row([
@@ -232,7 +232,7 @@ function summary(findings: Finding[]): string {
 function examples(findings: Finding[]): string[] {
   const first = Map.groupBy(findings, ({ editor, wrong }) => `${editor}\0${wrong}`)
   const lines = [...first.values()].flatMap(([finding]) => (finding ? [exampleLine(finding)] : []))
-  return lines.length === 0 ? [] : ['## One example of each', '', ...lines, '']
+  return lines.length === 0 ? [] : ['## One example of each kind', '', ...lines, '']
 }
 
 function exampleLine({ editor, category, wrong, example, found }: Finding): string {

@@ -27,7 +27,7 @@ export async function pictures(): Promise<Record<string, string>> {
 
 type Example = Awaited<ReturnType<typeof workedExample>>
 
-/** The agent's own edit of the sample: a log that it has read, and distilled into what it says. */
+/** The agent's own edit in the sample: it read a log file and replaced it with a summary. */
 async function workedExample() {
   await using pal = await openPalimpsest({ home: ':memory:', config: false })
   await openSample(pal)
@@ -75,45 +75,45 @@ const money = (value: number) => `$${value.toFixed(5)}`
 
 function pageOf({ id, entry, before, after, saved, behind, calls, once, each, model, text }: Example): string {
   const { scale, input, write, read } = model
-  return `# One edit, with its picture and its sum
+  return `# One edit and what it saved
 
-<!-- Written by scripts/pictures.ts (npm run pictures). Change that. -->
+<!-- Written by scripts/pictures.ts (npm run pictures). Edit that file, not this page. -->
 
-This is edit \`${id}\` of the sample session (\`npx palimpsest serve --sample\` shows it). The agent has read a log of ${number(before)}
-tokens. It needs little of it later, so it replaces the log by what it says:
+This is edit \`${id}\` of the sample session; \`npx palimpsest serve --sample\` shows it. The agent read a log file of
+${number(before)} tokens. It needed only a few facts from the file, so it replaced the file's text with this note:
 
 > ${text.replaceAll('\n', '\n> ')}
 
 ![The window before and after the edit](img/example-edit.svg)
 
-## The sum
+## What it costs and saves
 
-The prices are those of ${model.id}: ${input} dollars for a million tokens of input, ${write} of that for a token that is
-written to the cache, ${read} for one that is read from it. The provider counts ${scale} tokens for one of ours.
+The prices are those of ${model.id}: $${input} for a million input tokens. A cache write costs ${write} times that, a cache
+read ${read} times. The provider counts ${scale} tokens for each token that we count.
 
 | | | |
 |---|---|--:|
 | the edit frees | ${number(before)} − ${number(after)} | ${number(saved)} tokens |
-| it breaks the cache from entry ${entry} on: the next call writes again | ${number(after)} + ${number(behind)} | ${number(after + behind)} tokens |
-| that costs, once | ${number(after + behind)} × ${scale} × (${write} − ${read}) × ${input} / 1,000,000 | ${money(once)} |
+| it invalidates the cache from entry ${entry} on, so the next call writes again | ${number(after)} + ${number(behind)} | ${number(after + behind)} tokens |
+| cost of that, paid once | ${number(after + behind)} × ${scale} × (${write} − ${read}) × ${input} / 1,000,000 | ${money(once)} |
 | each later call saves | ${number(saved)} × ${scale} × ${read} × ${input} / 1,000,000 | ${money(each)} |
-| so it has paid for itself after | ${money(once)} / ${money(each)} | ${Math.ceil(once / each)} calls |
-| the session went on for | | ${calls} calls |
-| **and the edit saved** | ${calls} × ${money(each)} − ${money(once)} | **${money(calls * each - once)}** |
+| the edit pays for itself after | ${money(once)} / ${money(each)} | ${Math.ceil(once / each)} calls |
+| calls that followed in the session | | ${calls} calls |
+| **saved in total** | ${calls} × ${money(each)} − ${money(once)} | **${money(calls * each - once)}** |
 
-The cache stayed warm in this sum. After a pause longer than its lifetime all of the prompt is written again anyway: then the
-edit costs nothing and saves ${write} / ${read} times as much in that call.
+This assumes a warm cache. After a pause longer than the cache lifetime, the provider writes the whole prompt again
+anyway: the edit then costs nothing and saves ${write} / ${read} times as much in that call.
 
-## The way back
+## Undoing it
 
 \`\`\`sh
-palimpsest show sample --original --full   # the log is there, as it happened
-palimpsest undo sample ${id}                  # the model sees it again from the next call on
+palimpsest show sample --original --full   # the ledger still has the whole file
+palimpsest undo sample ${id}                  # the next call shows it to the model again
 palimpsest redo sample ${id}
 \`\`\`
 
-An edit of the [planner](planner.md) has the same sum behind it, with one more term: the quotes of the text that may still
-come. It writes the sum into the ledger; \`palimpsest edits sample\` shows it.
+The [planner](planner.md) does the same calculation for each of its edits, with one more term: the expected cost of
+losing text that the agent will quote again. It records the calculation in the ledger; \`palimpsest edits sample\` shows it.
 `
 }
 
@@ -125,9 +125,9 @@ function pictureOf({ front, before, after, behind, saved, entry }: Example): str
   const unit = (WIDTH - 40) / (front + before + behind)
   const bar = (y: number, title: string, middle: number, colour: string) => {
     const sizes: [tokens: number, fill: string, label: string][] = [
-      [front, '#94a3b8', `${number(front)} in front: cached`],
+      [front, '#94a3b8', `${number(front)} before it, cached`],
       [middle, colour, middle === after ? '' : `entry ${entry}: ${number(middle)}`],
-      [behind, '#60a5fa', behind * unit > 160 ? `${number(behind)} behind it` : ''],
+      [behind, '#60a5fa', behind * unit > 160 ? `${number(behind)} after it` : ''],
     ]
     let x = 20
     const blocks = sizes.map(([tokens, fill, label]) => {
@@ -144,7 +144,7 @@ function pictureOf({ front, before, after, behind, saved, entry }: Example): str
     bar(20, `before: ${number(total)} tokens`, before, '#f59e0b'),
     bar(
       110,
-      `after: ${number(total - saved)} tokens; from the green block on the cache is written again`,
+      `after: ${number(total - saved)} tokens; the next call writes the cache again from the green block on`,
       after,
       '#4ade80',
     ),
