@@ -11,26 +11,26 @@ import type { Dialect, Edit, Message, Part, ToolCallPart, ToolResultPart } from 
 
 /** Each rule with its sentence. The names are stable: reports, docs and tests use them. */
 export const RULES = {
-  'call-without-result': 'Every tool call has a result directly behind its message.',
+  'call-without-result': 'Every tool call has a result directly after its message.',
   'result-without-call': 'A tool result answers a call of the assistant message directly before it.',
   'two-results': 'A tool call has one result, not two.',
   'duplicate-call': 'Two tool calls do not share an id.',
   'empty-message': 'A message has at least one part.',
   'blank-text': 'A text is not empty or blank.',
-  'opaque-edited': 'Server tools, compaction and other opaque blocks come back as they are.',
-  'reasoning-altered': 'A reasoning block comes back byte for byte or not at all.',
-  'running-reasoning': 'The assistant message that is being answered keeps its reasoning and everything beside it.',
-  'loop-without-reasoning': 'A running tool loop begins with the reasoning it began with.',
-  'reasoning-pair': 'A function call comes with the reasoning item it was made with.',
+  'opaque-edited': 'Server tools, compaction and other opaque blocks are sent back unchanged.',
+  'reasoning-altered': 'A reasoning block is sent back byte for byte, or left out.',
+  'running-reasoning': 'The assistant message that is being answered keeps its reasoning and its other parts.',
+  'loop-without-reasoning': 'A running tool loop keeps the reasoning that it began with.',
+  'reasoning-pair': 'A function call is sent with the reasoning item that belongs to it.',
   'bound-reasoning':
-    'On models that bind reasoning to what precedes it, reasoning behind a change is left out and never put back.',
-  'signed-altered': 'A tool call that carries a signature of the provider comes back byte for byte.',
+    'On models that bind reasoning to the text before it, reasoning after a change is left out and never put back.',
+  'signed-altered': 'A tool call with a signature of the provider is sent back byte for byte.',
   'call-comes-first': 'A conversation does not begin with a tool call.',
-  'call-dropped': 'A tool call may be shortened, never dropped or turned into text.',
-  'result-dropped': 'A tool result may be shortened, never dropped.',
+  'call-dropped': 'A tool call may be shortened, but not dropped or turned into text.',
+  'result-dropped': 'A tool result may be shortened, but not dropped.',
   'invalid-unicode': 'Texts are valid Unicode, without lone surrogates.',
-  'edit-refused': 'A planned edit that does not fit is left out.',
-  'file-not-kept': 'A file that an edit would point to is kept before the edit is made.',
+  'edit-refused': 'A planned edit that the session refuses is left out.',
+  'file-not-kept': 'A file that an edit points to is kept before the edit is made.',
   'too-many-bytes': 'The request stays under the size limit of the provider.',
 } as const
 
