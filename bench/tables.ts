@@ -1,4 +1,4 @@
-/** The tables of docs/benchmarks.md in Markdown, from the results of the last runs: `node bench/tables.ts`. */
+/** The tables of docs/benchmarks.md and docs/benchmarks-long.md, from the results of the last runs: `node bench/tables.ts`. */
 import { existsSync, readFileSync } from 'node:fs'
 import type { Across } from './client-compactions.ts'
 import { COMPARED, modelOf, type Table } from './contenders.ts'
@@ -53,7 +53,7 @@ function replayTables(found: Replay | undefined): void {
       evidence: fixed(row.evidence),
       effective: fixed(row.effectiveShare),
       worst: row.worst.toFixed(2),
-      busts: row.busts.toLocaleString('en'),
+      'cache lost': row.busts.toLocaleString('en'),
       'most tokens': `${Math.round(row.peak / 1000)}k${row.fits ? '' : ' *'}`,
       "users' words": row.said.toFixed(2),
       'reasoning lost': lostOf(row),
@@ -143,8 +143,8 @@ function endlessRow(row: Endless): Row {
   return {
     '': row.policy,
     calls: row.calls.toLocaleString('en'),
-    "cost to thrifty's": row.costToThrifty.toFixed(2),
-    'effective to it': share(row.effectiveToThrifty),
+    "cost / thrifty's": row.costToThrifty.toFixed(2),
+    "effective / thrifty's": share(row.effectiveToThrifty),
     'most tokens': `${Math.round(row.peak / 1000)}k`,
     'over 200k from call': row.overWindowFrom,
     'cost per call, by tenths': row.costByTenth.map(cost => (cost / 1000).toFixed(1)).join(' '),
