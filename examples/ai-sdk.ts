@@ -1,4 +1,4 @@
-/** The AI SDK: every call of the wrapped model sends the view of the session. */
+/** The AI SDK: every call of the wrapped model sends the session's view. */
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { generateText, isStepCount, tool, wrapLanguageModel } from 'ai'
 import { openPalimpsest } from 'palimpsest'

@@ -1,4 +1,4 @@
-/** A tool loop on the Anthropic SDK: the ledger keeps everything, the model is sent the view. */
+/** A tool loop on the Anthropic SDK: the ledger keeps every message, and the model is sent the view. */
 import Anthropic from '@anthropic-ai/sdk'
 import type { MessageParam, TextBlockParam, ToolResultBlockParam } from '@anthropic-ai/sdk/resources/messages'
 import { openPalimpsest, thrifty } from 'palimpsest'

@@ -1,4 +1,4 @@
-/** A LangChain agent: every call of the model gets the view of the session. */
+/** A LangChain agent: every model call sends the session's view. */
 import { ChatAnthropic } from '@langchain/anthropic'
 import { createAgent, tool } from 'langchain'
 import { openPalimpsest } from 'palimpsest'

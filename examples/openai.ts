@@ -1,4 +1,4 @@
-/** A tool loop on OpenAI's SDK: the ledger keeps everything, the model is sent the view. */
+/** A tool loop on OpenAI's SDK: the ledger keeps every message, and the model is sent the view. */
 import OpenAI from 'openai'
 import type { ChatCompletionMessageParam } from 'openai/resources/chat/completions'
 import { openPalimpsest } from 'palimpsest'

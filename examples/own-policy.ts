@@ -1,8 +1,8 @@
-/** A policy of one's own, tried on a conversation. Needs no key. */
+/** Defines a policy and tries it on a conversation. Needs no key. */
 import type { Message } from 'palimpsest'
 import { checkPolicy, definePolicy } from 'palimpsest/policies'
 
-/** Of a long listing the first lines are enough. */
+/** Keeps only the first lines of a long listing. */
 const shortLists = definePolicy('short-lists', ({ fresh }) =>
   fresh
     .filter(part => part.type === 'tool-result' && part.kind === 'list' && part.tokens > 100)

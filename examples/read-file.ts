@@ -1,4 +1,4 @@
-/** The one tool that these agents have. */
+/** The only tool of the example agents. */
 import { readFile } from 'node:fs/promises'
 
 export const READ_FILE = {

@@ -1,7 +1,6 @@
 /**
- * Palimpsest in opencode: /palimpsest-context, /palimpsest-undo and /palimpsest-why on the session that is open. What they
- * do is in the `palimpsest` command and its service; this only calls it. Needs opencode to go through Palimpsest
- * (`palimpsest install opencode`).
+ * Palimpsest in opencode: /palimpsest-context, /palimpsest-undo and /palimpsest-why for the open session. They only call
+ * the `palimpsest` command. opencode must go through Palimpsest (`palimpsest install opencode`).
  */
 import { execFile } from 'node:child_process'
 
@@ -11,17 +10,17 @@ type Asked = { command: string; sessionID: string; arguments: string }
 
 const COMMANDS: Record<string, { description: string; args: (session: string) => string[] }> = {
   'palimpsest-context': {
-    description: 'What fills the window by cost; with ids, what taking them out costs; with --yes, do it',
+    description: 'List the context window by cost; with ids, price the removal of parts; with --yes, remove them',
     args: session => ['context', session],
   },
   'palimpsest-undo': {
-    description: 'Take back edits of the context; the last one without ids',
+    description: 'Undo edits of the context; without ids, the last one',
     args: session => ['context', session, '--undo'],
   },
-  'palimpsest-why': { description: 'Why this session cost what it cost', args: session => ['why', session] },
+  'palimpsest-why': { description: 'Explain the cost of this session', args: session => ['why', session] },
 }
 
-const TEMPLATE = 'Show the user this, as it is, and do nothing else.'
+const TEMPLATE = 'Show the user the output below unchanged, and do nothing else.'
 
 export const Palimpsest = async () => ({
   async config(config: Config) {

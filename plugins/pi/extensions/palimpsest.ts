@@ -1,7 +1,7 @@
 /**
- * Palimpsest in pi: /palimpsest-context, /palimpsest-undo and /palimpsest-why on the session that is open, and a status line.
- * What they do is in the `palimpsest` command and its service. Every request says which session it is of, which pi
- * itself tells most providers not. Needs pi to go through Palimpsest (`palimpsest install pi`).
+ * Palimpsest in pi: /palimpsest-context, /palimpsest-undo and /palimpsest-why for the open session, and a status line. They
+ * only call the `palimpsest` command. The extension also adds the session id to every request, because pi itself sends
+ * it to few providers. pi must go through Palimpsest (`palimpsest install pi`).
  */
 
 type Ran = { stdout: string; stderr: string; code: number }
@@ -28,12 +28,12 @@ export default function palimpsest(pi: Pi): void {
         context.ui.notify(code === 0 ? stdout : stderr, code === 0 ? 'info' : 'error')
       },
     })
-  command('context', 'What fills the window by cost; with ids, the price; with --yes, take them out', session => [
+  command('context', 'List the context by cost; with ids, price the removal of parts; with --yes, remove them', session => [
     'context',
     session,
   ])
-  command('undo', 'Take back edits of the context', session => ['context', session, '--undo'])
-  command('why', 'Why this session cost what it cost', session => ['why', session])
+  command('undo', 'Undo edits of the context', session => ['context', session, '--undo'])
+  command('why', 'Explain the cost of this session', session => ['why', session])
   pi.on('before_provider_headers', ({ headers = {} }, context) => {
     headers['x-palimpsest-session'] = sessionOf(context)
   })
