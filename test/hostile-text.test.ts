@@ -37,6 +37,7 @@ import { safeName } from '../src/policies/offload.ts'
 import { truncateOutput } from '../src/policies/truncate-shell.ts'
 import { openPalimpsest } from '../src/session/engine.ts'
 import { checkSummary, readSummary, SUMMARY_MARK } from '../src/summaries/summary.ts'
+import { timeOf } from './processor.ts'
 
 const SHORT = 40_000
 /** A megabyte with FAULTS=all, as in CI. */
@@ -181,15 +182,4 @@ test('a session with such texts is planned, summarised and searched in linear ti
 
 function outside([before, sign, after]: readonly [string, string, string], length: number): string {
   return before + sign.repeat(length / sign.length) + after
-}
-
-/** Reading may refuse a text; it may not take long to do so. */
-function timeOf(work: () => unknown): number {
-  const start = process.cpuUsage()
-  try {
-    work()
-  } catch {
-    // A refusal is an answer.
-  }
-  return process.cpuUsage(start).user / 1000
 }

@@ -144,7 +144,8 @@ function untouchable(body: Wire): Untouchable | undefined {
 /** Claude Code can put a checksum of the request into the request: then the request must not be changed. */
 function isSealed({ system }: Wire): boolean {
   const first: unknown = Array.isArray(system) ? system[0] : undefined
-  return isRecord(first) && /^x-anthropic-billing-header:.*\bcch=/.test(String(first['text']))
+  const text = isRecord(first) ? first['text'] : undefined
+  return typeof text === 'string' && /^x-anthropic-billing-header:.*\bcch=/.test(text)
 }
 
 /** A message that is empty without its reasoning is left out: Anthropic joins the user's messages around it. */

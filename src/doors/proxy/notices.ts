@@ -10,11 +10,11 @@ import { Transform, type TransformCallback } from 'node:stream'
 import type { Wire } from '../../formats/adapters/original.ts'
 import { type DecisionLinks, PLAIN_NOTICE, PLAIN_NOTICE_MARK, plainNoticeOf } from '../../memory/decision-links.ts'
 import type { Memory } from '../../memory/memory.ts'
-import { isRecord, parseJson } from '../../model/json.ts'
+import { isRecord, parseJson, tryJson } from '../../model/json.ts'
 import { hasTools } from './client.ts'
 import type { ProxyDialect, Step } from './dialect.ts'
 import { splice } from './splice.ts'
-import { type BodyReader, dataIn, eachEvent, MOST_WHOLE, parsed } from './stream.ts'
+import { type BodyReader, dataIn, Events, MOST_WHOLE, parsed } from './stream.ts'
 import type { Found } from './turns.ts'
 
 export type NoticeOptions = {
@@ -96,7 +96,7 @@ function beginsString(bytes: Buffer, at: number): boolean {
 /** Gemini's clients may keep our line as a separate part. Removes the part, and a message that has no other. */
 function withoutOwnParts(bytes: Buffer): Buffer {
   const text = bytes.toString()
-  const body = parseJson(text)
+  const body = tryJson(text)
   if (!isRecord(body) || !Array.isArray(body['contents'])) return bytes
   const contents = body['contents'].flatMap(content => {
     if (!isRecord(content) || !Array.isArray(content['parts'])) return [content]
@@ -123,6 +123,7 @@ export class AnswerWithNotice extends Transform {
   readonly #step: ((data: Wire) => Step) | undefined
   /** Bytes as latin1 characters, so that unchanged ones are passed on byte for byte. */
   #rest = ''
+  readonly #events = new Events()
   #held = ''
   #done = false
   /** Pending while the right to tell is being claimed. Later output waits for it too. */
@@ -149,7 +150,7 @@ export class AnswerWithNotice extends Transform {
   }
 
   override _flush(done: TransformCallback): void {
-    const text = this.#held + this.#rest
+    const text = this.#held + this.#rest + this.#events.rest()
     if (this.#step || this.#done) this.#send(text)
     else this.#whole(text)
     this.#settle(done)
@@ -173,18 +174,19 @@ export class AnswerWithNotice extends Transform {
 
   #pass(chunk: Uint8Array): void {
     if (this.#done) return this.#send(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1'))
-    this.#rest += Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1')
-    if (this.#step) this.#rest = eachEvent(this.#rest, (block, raw) => this.#event(block, raw))
-    if (!this.#done && this.#rest.length <= MOST_WHOLE) return
+    const piece = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1')
+    if (this.#step) this.#events.take(piece, (block, raw) => this.#event(block, raw))
+    else this.#rest += piece
+    if (!this.#done && this.#rest.length + this.#events.waiting <= MOST_WHOLE) return
     this.#done = true
-    this.#send(this.#held + this.#rest)
+    this.#send(this.#held + this.#rest + this.#events.rest())
     this.#held = ''
     this.#rest = ''
   }
 
   #event(block: string, raw: string): void {
     const data = this.#done ? undefined : parsed(dataIn(utf8(block)))
-    const step = data ? this.#step!(data) : 'pass'
+    const step = data ? this.#stepOf(data) : 'pass'
     if (step === 'hold') {
       this.#held += raw
       return
@@ -201,10 +203,24 @@ export class AnswerWithNotice extends Transform {
     }
   }
 
+  #stepOf(data: Wire): Step {
+    return this.#attempt(() => this.#step!(data)) ?? 'pass'
+  }
+
+  /** A provider may send anything: to what we cannot read, nothing is added. */
+  #attempt<T>(read: () => T): T | undefined {
+    try {
+      return read()
+    } catch {
+      this.#done = true
+      return undefined
+    }
+  }
+
   #whole(text: string): void {
     const plain = utf8(text)
     const answer = parsed(plain)
-    const told = answer && this.#below.whole(answer, this.#notice.line)
+    const told = answer && this.#attempt(() => this.#below.whole(answer, this.#notice.line))
     if (told) this.#sendClaimed(bytesOf(splice(plain, answer, told)), text)
     else this.#send(text)
   }

@@ -27,6 +27,7 @@ import {
   type ProxyDialect,
   refusesClearing,
   refusesReasoning,
+  type Untouchable,
 } from './dialect.ts'
 import { gemini } from './gemini.ts'
 import type { InjectionOptions } from './injection.ts'
@@ -189,7 +190,7 @@ class Handler {
     const own = request.source ? await collected(request.source) : Buffer.of()
     const bytes = withoutNotices(own)
     const reading = this.#read(request, dialect, bytes)
-    const untouchable = reading && dialect.untouchable(reading.body)
+    const untouchable = reading && this.#untouchable(reading)
     sendBytes(outgoing, untouchable ? own : bytes)
     if (untouchable && untouchable !== 'pass' && this.#edits) return jsonAnswer(untouchable.status, untouchable.body)
     const found = reading && !untouchable ? await this.#find(incoming(reading, request, call)) : undefined
@@ -224,7 +225,7 @@ class Handler {
     sendBytes(outgoing, bytes)
     this.meter.totals.passed++
     const reading = this.#read(request, dialect, countedRequest(dialect, bytes))
-    const isWhole = reading && !dialect.untouchable(reading.body)
+    const isWhole = reading && !this.#untouchable(reading)
     const shown = isWhole ? await this.#shown(incoming(reading, request, call)) : undefined
     if (shown) setBody(outgoing, countRequest(dialect, bytes, shown.body), shown.clears)
     const answer = await exchange(outgoing)
@@ -264,6 +265,16 @@ class Handler {
     }
   }
 
+  /** A body that we cannot judge is passed on. */
+  #untouchable({ dialect, body }: Reading): Untouchable | undefined {
+    try {
+      return dialect.untouchable(body)
+    } catch (error) {
+      this.#fault('read', error)
+      return 'pass'
+    }
+  }
+
   async #find(incoming: Incoming): Promise<Found | undefined> {
     if (Date.now() < this.#lockedUntil) return undefined
     try {
@@ -296,7 +307,7 @@ class Handler {
     this.meter.add('palimpsest_requests_total', { dialect: call.dialect.name, status: String(answer.status) })
     if (answer.status >= 400) return this.#refused(call, turn, answer)
     if (!turn) return this.#pass(answer, 'POST')
-    const reader = new BodyReader(call.dialect, answer.headers, said => this.#record(turn, said))
+    const reader = new BodyReader(call.dialect, answer.headers, (said, fault) => this.#record(turn, said, fault))
     const first = await takeOpening(answer.body, reader)
     if (first.length > 0 && reader.answer.error !== undefined && isOverflowText(reader.answer.error)) {
       const again = await this.#again(call, turn)
@@ -361,7 +372,7 @@ class Handler {
     const answer = await exchange(outgoing)
     this.meter.add('palimpsest_requests_total', { dialect: dialect.name, status: String(answer.status) })
     if (!turn || answer.status >= 400) return this.#pass(answer, 'POST')
-    const reader = new BodyReader(dialect, answer.headers, said => this.#record(turn, said))
+    const reader = new BodyReader(dialect, answer.headers, (said, fault) => this.#record(turn, said, fault))
     return answered(answer, passOn(answer.body, reader))
   }
 
@@ -378,7 +389,11 @@ class Handler {
     return answered(answer, passOn(answer.body))
   }
 
-  #record(turn: Turn, said: Answer): void {
+  #record(turn: Turn, said: Answer, fault?: unknown): void {
+    if (fault !== undefined) {
+      this.meter.fault('answer')
+      this.#log(`proxy: an answer cannot be read, and is passed on all the same: ${headOf(String(fault), 300)}`)
+    }
     const work = this.#turns
       .of(turn.incoming)
       .finish(turn, said)

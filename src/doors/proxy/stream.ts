@@ -3,10 +3,12 @@
  *
  * Every chunk is passed on unchanged, when the client asks for it. A copy is decompressed if need be and read: events
  * of a stream many at a time, any other answer when it is complete. `done` is called once, when the answer has ended or
- * broken off, before the client sees its end. A fault in reading never affects the bytes that are passed on.
+ * broken off, before the client sees its end. A fault in reading never affects the bytes that are passed on: an answer
+ * that nobody can read is passed on unread.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import * as zlib from 'node:zlib'
 import type { Wire } from '../../formats/adapters/original.ts'
 import { isRecord, tryJson } from '../../model/json.ts'
@@ -16,6 +18,8 @@ import type { SomeHeaders } from './node-http.ts'
 
 /** Answers in one piece, and single events, are read only up to this size; longer ones pass unread. */
 export const MOST_WHOLE = 64 * 1024 * 1024
+/** A stream is read up to this size without its compression: what it says is held until it ends. */
+const MOST_STREAM = 2 * MOST_WHOLE
 /** At most this much of a refusal is read, however well it was compressed. */
 const MOST_REFUSAL = 4 * 1024 * 1024
 /** At most this much of a stream waits to be read: a thousand events at once take far less time than one by one. */
@@ -96,17 +100,24 @@ export class BodyReader {
   readonly isStream: boolean
   readonly #text = new TextDecoder()
   readonly #decoder: Transform | undefined
-  readonly #done: (answer: Answer) => void
+  readonly #done: (answer: Answer, fault?: unknown) => void
+  readonly #events = new Events()
   #held: Uint8Array[] = []
   #heldSize = 0
-  #rest = ''
+  #whole = ''
   #ended = false
   #size = 0
-  #isTooLong = false
+  #isDropped = false
+  #fault: unknown
   /** Whether everything so far could still be followed by an error. */
   opening: boolean
 
-  constructor(dialect: ProxyDialect, headers: Pick<SomeHeaders, 'get'>, done: (answer: Answer) => void) {
+  /** `done` gets the answer as far as it was read, and the error that ended the reading, if one did. */
+  constructor(
+    dialect: ProxyDialect,
+    headers: Pick<SomeHeaders, 'get'>,
+    done: (answer: Answer, fault?: unknown) => void,
+  ) {
     this.dialect = dialect
     this.#done = done
     this.isStream = (headers.get('content-type') ?? '').includes('text/event-stream')
@@ -116,9 +127,9 @@ export class BodyReader {
   }
 
   take(chunk: Uint8Array): void {
-    if (this.#isTooLong) return
-    if (this.#decoder) this.#decoder.write(chunk)
-    else this.#read(chunk)
+    if (this.#isDropped) return
+    if (!this.#decoder) this.#read(chunk)
+    else if (!this.#decoder.destroyed) this.#decoder.write(chunk)
   }
 
   /** Ends the answer; resolves when everything that came is read. */
@@ -126,39 +137,53 @@ export class BodyReader {
     if (this.#ended) return
     this.#ended = true
     if (this.#decoder) await flushed(this.#decoder)
-    try {
+    this.#attempt(() => {
       this.#readHeld()
-      if (this.isStream) this.#event(this.#rest)
-      else if (this.#rest !== '') this.#whole(this.#rest)
-    } finally {
-      this.#done(this.answer)
-    }
+      if (this.isStream) this.#event(this.#events.rest())
+      else if (this.#whole !== '') this.#readWhole(this.#whole)
+    })
+    this.#done(this.answer, this.#fault)
   }
 
   #read(chunk: Uint8Array): void {
     this.#size += chunk.length
-    if (!this.isStream && this.#size > MOST_WHOLE) this.#drop()
-    if (this.#isTooLong) return
+    if (this.#size > (this.isStream ? MOST_STREAM : MOST_WHOLE)) this.#drop()
+    if (this.#isDropped) return
     this.#held.push(chunk)
     this.#heldSize += chunk.length
-    if (this.opening || this.#heldSize > MOST_HELD) this.#readHeld()
+    if (this.opening || this.#heldSize > MOST_HELD) this.#attempt(() => this.#readHeld())
+  }
+
+  /** A provider may send anything: if it cannot be read, the rest of the answer is not looked at. */
+  #attempt(read: () => void): void {
+    try {
+      read()
+    } catch (error) {
+      this.#fault = error
+      this.#drop()
+    }
   }
 
   #readHeld(): void {
-    this.#rest += this.#text.decode(Buffer.concat(this.#held), { stream: true })
+    const text = this.#text.decode(Buffer.concat(this.#held), { stream: true })
     this.#held = []
     this.#heldSize = 0
-    if (!this.isStream) return
-    this.#rest = eachEvent(this.#rest, block => this.#event(block))
-    if (this.#rest.length > MOST_WHOLE) this.#drop()
+    if (!this.isStream) {
+      this.#whole += text
+      return
+    }
+    this.#events.take(text, block => this.#event(block))
+    if (this.#events.waiting > MOST_WHOLE) this.#drop()
   }
 
   /** Stops reading this answer and releases everything held of it. */
   #drop(): void {
-    this.#isTooLong = true
+    this.#isDropped = true
+    this.#decoder?.destroy()
     this.#held = []
     this.#heldSize = 0
-    this.#rest = ''
+    this.#whole = ''
+    this.#events.rest()
     this.opening = false
   }
 
@@ -170,7 +195,7 @@ export class BodyReader {
     if (value) this.dialect.event(this.answer, value)
   }
 
-  #whole(text: string): void {
+  #readWhole(text: string): void {
     const value = tryJson(text)
     if (isRecord(value)) this.dialect.whole(this.answer, value)
     // A stream of events may also come as one JSON list.
@@ -178,8 +203,43 @@ export class BodyReader {
   }
 }
 
-/** Takes the complete events off a text, and returns the rest. `raw`: the event with the blank line behind it. */
-export function eachEvent(text: string, take: (block: string, raw: string) => void): string {
+/** Cuts a text that comes in pieces into events. A piece is searched once, however long its event is. */
+export class Events {
+  #pieces: string[] = []
+  /** The last characters before the next piece: the end of an event may be in both. */
+  #seam = ''
+  /** Characters of an event that has not ended yet. */
+  waiting = 0
+
+  /** `raw`: the event with the blank line behind it. */
+  take(piece: string, event: (block: string, raw: string) => void): void {
+    const seam = this.#seam + piece
+    this.#hold(piece)
+    if (endIn(seam)) this.#hold(eachEvent(this.rest(), event))
+    else this.#seam = seam.slice(-LONGEST_END)
+  }
+
+  /** Gives what has not ended, and forgets it. */
+  rest(): string {
+    const rest = this.#pieces.join('')
+    this.#pieces = []
+    this.#seam = ''
+    this.waiting = 0
+    return rest
+  }
+
+  #hold(piece: string): void {
+    this.#pieces.push(piece)
+    this.#seam = piece.slice(-LONGEST_END)
+    this.waiting += piece.length
+  }
+}
+
+/** Of the end of an event, at most so many characters can be in an earlier piece. */
+const LONGEST_END = 3
+
+/** Takes the complete events off a text, and returns the rest. */
+function eachEvent(text: string, take: (block: string, raw: string) => void): string {
   const endOf = text.includes('\r') ? endOfAnyEvent : endOfEvent
   let from = 0
   for (let end = endOf(text, from); end; end = endOf(text, from)) {
@@ -187,6 +247,10 @@ export function eachEvent(text: string, take: (block: string, raw: string) => vo
     from = end.behind
   }
   return text.slice(from)
+}
+
+function endIn(text: string): boolean {
+  return (text.includes('\r') ? endOfAnyEvent : endOfEvent)(text, 0) !== undefined
 }
 
 type End = { at: number; behind: number }
@@ -222,11 +286,10 @@ export function parsed(text: string): Wire | undefined {
   return isRecord(value) ? value : undefined
 }
 
-function flushed(decoder: Transform): Promise<void> {
-  return new Promise(resolve => {
-    decoder.once('end', resolve).once('error', () => resolve())
-    decoder.end()
-  })
+/** Also resolves if the bytes were not compressed as announced, and the decoder has given up. */
+async function flushed(decoder: Transform): Promise<void> {
+  if (!decoder.destroyed) decoder.end()
+  await finished(decoder).catch(() => {})
 }
 
 function decoderFor(encoding: string | null): Transform | undefined {

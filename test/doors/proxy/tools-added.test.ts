@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { anthropic } from '../../../src/doors/proxy/anthropic.ts'
 import { inject, injectedTokens, newInjection } from '../../../src/doors/proxy/injection.ts'
 import { defineLateTools, hasMcpTools, namesOfTools, withoutErrors } from '../../../src/doors/proxy/late-tools.ts'
-import { dataIn, eachEvent, parsed } from '../../../src/doors/proxy/stream.ts'
+import { dataIn, Events, parsed } from '../../../src/doors/proxy/stream.ts'
 import type { Message } from '../../../src/model/types.ts'
 
 test('the names that a request offers are found in every dialect, inside other tools too', () => {
@@ -101,7 +101,9 @@ describe('events of a stream', () => {
     const taken: string[] = []
     const rest = (text: string) => {
       taken.length = 0
-      return eachEvent(text, block => taken.push(block))
+      const events = new Events()
+      events.take(text, block => taken.push(block))
+      return events.rest()
     }
     assert.equal(rest('data: 1\n\ndata: 2\n\ndata: 3'), 'data: 3')
     assert.deepEqual(taken, ['data: 1', 'data: 2'])
