@@ -49,7 +49,7 @@ const personas = defineRoute({
 const start = defineRoute({
   method: 'post',
   path: '/agent/sessions/{session}/turns',
-  summary: 'Give the agent a request, and follow its turn',
+  summary: 'Send the agent a request and follow its turn',
   description:
     'Server-sent events, each the JSON of one event of the agent; the last is `done`. A session that is not there is made. ' +
     'Without a text a turn that was broken off goes on. Leaving the stream does not stop the turn.',
@@ -95,7 +95,7 @@ const listen = defineRoute({
 const approve = defineRoute({
   method: 'post',
   path: '/agent/sessions/{session}/approvals/{id}',
-  summary: 'Say yes or no to the question of a turn',
+  summary: 'Answer the approval question of a turn',
   roles: PEOPLE,
   params: { id: z.string().min(1).max(200) },
   body: z.strictObject({ yes: z.boolean() }),

@@ -97,7 +97,7 @@ const search = defineRoute({
 const put = defineRoute({
   method: 'put',
   path: '/users/{user}/blocks/{label}',
-  summary: 'Write a block; fields that are left out stay as they are',
+  summary: 'Write a block; omitted fields are not changed',
   roles: PEOPLE,
   params: BlockParam,
   body: z.strictObject({
@@ -135,7 +135,7 @@ const remove = defineRoute({
 const history = defineRoute({
   method: 'get',
   path: '/users/{user}/blocks/{label}/history',
-  summary: "A block's versions, the newest first",
+  summary: "A block's versions, newest first",
   roles: EVERYBODY,
   params: BlockParam,
   query: { limit: PageQuery.limit, cursor: VersionName.optional() },
@@ -156,7 +156,7 @@ const history = defineRoute({
 const restore = defineRoute({
   method: 'post',
   path: '/users/{user}/blocks/{label}/restore',
-  summary: 'Make an old version the newest one, a deleted block included',
+  summary: 'Restore an old version as the newest one; also for a deleted block',
   roles: PEOPLE,
   params: BlockParam,
   body: z.strictObject({ version: VersionName, why }),

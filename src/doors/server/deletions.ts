@@ -70,7 +70,7 @@ const Preview = z.boolean().optional().describe('Only say which sessions would g
 const sessions = defineRoute({
   method: 'post',
   path: '/deletions',
-  summary: 'Delete sessions for good, by name, by age or by the import that made them; or see which would go',
+  summary: 'Delete sessions permanently, by name, age or import; or list those that would be deleted',
   description:
     'Removes events, texts that nothing else holds, files and what the index has of them. It cannot be undone. Forks keep ' +
     'what they share, and the ledger keeps a tombstone of each session.',
@@ -99,7 +99,7 @@ const sessions = defineRoute({
 const user = defineRoute({
   method: 'delete',
   path: '/users/{user}',
-  summary: 'Delete everything of a user for good: sessions, memory, files and tokens',
+  summary: 'Delete everything of a user permanently: sessions, memory, files and tokens',
   roles: PEOPLE,
   query: { preview: z.enum(['true', 'false']).optional().describe('Only say which sessions would go.') },
   answer: Deleted,

@@ -14,7 +14,7 @@ export function docsRoutes(document: () => Document): readonly Route[] {
     defineRoute({
       method: 'get',
       path: '/healthz',
-      summary: 'Whether the server can answer and reach its stores',
+      summary: 'Whether the server works and reaches its stores',
       roles: 'public',
       answer: z.object({ ok: z.boolean() }),
       async run({ doors }) {

@@ -83,7 +83,7 @@ const compress = defineRoute({
 const retrieve = defineRoute({
   method: 'get',
   path: '/v1/retrieve/{hash}',
-  summary: 'The whole text of what was shortened for a gateway',
+  summary: 'The whole text of a result that was shortened for a gateway',
   roles: EVERYBODY,
   params: { hash: z.string().regex(/^[0-9a-f]{24}$/) },
   query: { query: z.string().max(10_000).optional().describe('Not used: the answer is always the whole text.') },

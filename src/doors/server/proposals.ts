@@ -161,7 +161,7 @@ const propose = defineRoute({
 const list = defineRoute({
   method: 'get',
   path: '/users/{user}/proposals',
-  summary: "A user's proposals, the newest first",
+  summary: "A user's proposals, newest first",
   roles: EVERYBODY,
   query: {
     limit: PageQuery.limit,
@@ -182,7 +182,7 @@ const list = defineRoute({
 const review = defineRoute({
   method: 'get',
   path: '/users/{user}/proposals/{id}',
-  summary: 'A proposal with what approving it would change, word by word',
+  summary: 'A proposal, with the changes that approving it would make, word by word',
   roles: EVERYBODY,
   params: ProposalParam,
   answer: ReviewOut,
@@ -197,7 +197,7 @@ const decisionBody = { why: z.string().max(MAX_WHY).optional() }
 const approve = defineRoute({
   method: 'post',
   path: '/users/{user}/proposals/{id}/approve',
-  summary: 'Approve a proposal, as it is or with a body of your own',
+  summary: 'Approve a proposal, unchanged or with your own body',
   description:
     'Changes since then are merged in, line by line. A conflict is a 409 that shows both sides: approve again with ' +
     'a body. `seen` is the version that the body was written for.',
@@ -238,7 +238,7 @@ const reject = defineRoute({
 const revert = defineRoute({
   method: 'post',
   path: '/users/{user}/proposals/{id}/revert',
-  summary: 'Take a whole approval back, and keep later changes',
+  summary: 'Revert an approval and keep later changes',
   roles: PEOPLE,
   params: ProposalParam,
   body: z.strictObject({ body: z.string().max(MAX_BODY).optional(), ...decisionBody }),

@@ -42,7 +42,7 @@ export async function redactSessions(
 const secrets = defineRoute({
   method: 'get',
   path: '/sessions/{session}/secrets',
-  summary: 'Texts in a session that look like keys or tokens, and their places; never the secret itself',
+  summary: 'The places of texts in a session that look like keys or tokens; never the secrets themselves',
   roles: PEOPLE,
   answer: z.object({
     secrets: z.array(
@@ -75,7 +75,7 @@ const chosen = {
 const redact = defineRoute({
   method: 'post',
   path: '/redactions',
-  summary: 'Cover secrets, a text or a pattern in sessions for good; or see what would be covered',
+  summary: 'Redact secrets, a text or a pattern in sessions permanently; or list what would be redacted',
   description:
     'In messages, edits, kept files and the search index a mask of the same length takes its place. It cannot be undone. ' +
     'An event says when and by whom. Forks that share the text are changed too. Clients that go on keep working.',

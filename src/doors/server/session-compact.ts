@@ -43,7 +43,7 @@ const Held = named('HeldEdit', {
 const pending = defineRoute({
   method: 'get',
   path: '/sessions/{session}/pending',
-  summary: 'The edits that the policy would make at the next call, the edits that wait, and the reason in words',
+  summary: 'The edits that the policy would make at the next call, the edits that wait, and the reasons',
   description: 'Only asks: nothing is planned or recorded.',
   roles: EVERYBODY,
   answer: named('Pending', {
@@ -76,7 +76,7 @@ const Range = { from: Index, to: Index }
 const preview = defineRoute({
   method: 'post',
   path: '/sessions/{session}/compact/preview',
-  summary: 'The summary that would replace a stretch of entries, to be read and changed before it is used',
+  summary: 'The summary that would replace consecutive entries, to review and change before it is used',
   description:
     'The stretch is narrowed to whole steps: `from` and `to` of the answer are those to compact. No model is called. A ' +
     '`text` of your own is tried in place of the summary.',
@@ -104,7 +104,7 @@ const preview = defineRoute({
 const compact = defineRoute({
   method: 'post',
   path: '/sessions/{session}/compact',
-  summary: 'Put a summary in the place of a stretch of entries; an edit like any other, to be undone at any time',
+  summary: 'Replace consecutive entries by a summary; it can be undone like any edit',
   roles: PEOPLE,
   body: z.strictObject({ ...Range, text: z.string().min(1).max(MAX_TEXT) }),
   answer: z.object({ edit: EditOut }),

@@ -21,7 +21,7 @@ const MAX_TEXT = 200_000
 const list = defineRoute({
   method: 'get',
   path: '/sessions/{session}/edits',
-  summary: 'Every edit ever made, undone ones too',
+  summary: 'All edits, including undone ones',
   roles: EVERYBODY,
   answer: z.object({ edits: z.array(EditState) }),
   async run({ params, caller, doors }) {
@@ -32,7 +32,7 @@ const list = defineRoute({
 const edit = defineRoute({
   method: 'post',
   path: '/sessions/{session}/edits',
-  summary: 'Discard, distill or replace parts of the view; all targets or none',
+  summary: 'Discard, distill or replace parts of the view; if one target fails, nothing is changed',
   description:
     'A target is [id], [id, summary] or { start, end, replacement }; texts are literal, as the model sees them.',
   roles: EVERYBODY,
@@ -68,7 +68,7 @@ const replacement = z.union([
 const apply = defineRoute({
   method: 'post',
   path: '/sessions/{session}/edits/apply',
-  summary: 'Apply edits that are addressed to originals; all or none',
+  summary: 'Apply edits addressed to originals; if one fails, nothing is changed',
   roles: PEOPLE,
   body: z.strictObject({
     edits: z
@@ -87,8 +87,8 @@ const apply = defineRoute({
   },
 })
 
-const undo = switchRoute('undo', 'Take an edit back', "An agent cannot take back a user's edit.")
-const redo = switchRoute('redo', 'Put an undone edit in force again', "An agent cannot redo a user's edit.")
+const undo = switchRoute('undo', 'Undo an edit', "An agent cannot take back a user's edit.")
+const redo = switchRoute('redo', 'Redo an undone edit', "An agent cannot redo a user's edit.")
 
 function switchRoute(action: 'undo' | 'redo', summary: string, description: string) {
   return defineRoute({
@@ -112,7 +112,7 @@ function switchRoute(action: 'undo' | 'redo', summary: string, description: stri
 const pin = defineRoute({
   method: 'post',
   path: '/sessions/{session}/pin',
-  summary: 'Protect an entry, or one part of it, from policies and agents; `on: false` takes it back',
+  summary: 'Protect an entry, or one part of it, from edits by policies and agents; `on: false` unpins it',
   roles: PEOPLE,
   body: z.strictObject({
     entry: Index,
@@ -131,7 +131,7 @@ const pin = defineRoute({
 const restore = defineRoute({
   method: 'post',
   path: '/sessions/{session}/restore',
-  summary: 'Bring an original back at the end of the view, where it costs no cache',
+  summary: 'Show an original again at the end of the view, without a cache miss',
   description: 'While a tool call waits for its result nothing can be added: then the text alone is answered.',
   roles: EVERYBODY,
   body: z.strictObject({ id: nameSchema(100).describe('Of an edit (e3) or of a part.') }),
@@ -148,7 +148,7 @@ const restore = defineRoute({
 const fork = defineRoute({
   method: 'post',
   path: '/sessions/{session}/fork',
-  summary: 'A new session with everything up to and including an entry',
+  summary: 'Create a session with everything up to and including an entry',
   roles: EVERYBODY,
   body: z.strictObject({
     at: Index.optional().describe('The last entry if left out.'),

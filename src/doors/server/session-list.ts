@@ -34,7 +34,7 @@ const contains = z
 const list = defineRoute({
   method: 'get',
   path: '/sessions',
-  summary: 'List the sessions, the last used first',
+  summary: 'List the sessions, most recently used first',
   roles: EVERYBODY,
   query: { ...PageQuery, contains },
   answer: named('SessionList', { sessions: z.array(SessionRow), next: Next }),
@@ -48,7 +48,7 @@ const list = defineRoute({
 const families = defineRoute({
   method: 'get',
   path: '/families',
-  summary: 'List the sessions, each with those that go on from it or that it started; filtered and sorted',
+  summary: 'List the sessions, each with its continuations and subagents; filtered and sorted',
   description: 'Sums are over the sessions whose numbers are known; the others are read in the background.',
   roles: EVERYBODY,
   query: {
@@ -87,7 +87,7 @@ const Named = z.array(named('Named', { name: z.string(), sessions: z.number() })
 const overview = defineRoute({
   method: 'get',
   path: '/overview',
-  summary: 'Cost and savings of this week and by day, and the agents, projects, models and tags',
+  summary: 'Cost and savings this week and by day; all agents, projects, models and tags',
   description: 'Sessions that nobody has looked at yet are read in the background: `counted` says how far that is.',
   roles: EVERYBODY,
   answer: named('Overview', {
@@ -127,7 +127,7 @@ const overview = defineRoute({
 const entitle = defineRoute({
   method: 'put',
   path: '/sessions/{session}/title',
-  summary: 'Give a session a title; an empty one takes it back',
+  summary: 'Give a session a title; an empty title removes it',
   roles: PEOPLE,
   body: z.strictObject({ title: z.string().max(MAX_TITLE) }),
   answer: SessionOut,
@@ -141,7 +141,7 @@ const entitle = defineRoute({
 const tags = defineRoute({
   method: 'put',
   path: '/sessions/{session}/tags',
-  summary: 'Give a session these tags and no others',
+  summary: 'Replace the tags of a session',
   roles: PEOPLE,
   body: z.strictObject({ tags: z.array(z.string().regex(TAG)).max(MOST_TAGS) }),
   answer: SessionOut,

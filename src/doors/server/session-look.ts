@@ -33,7 +33,7 @@ function shownTo(caller: Caller, hit: SessionHit): SessionHit {
 const recall = defineRoute({
   method: 'get',
   path: '/sessions/{session}/recall',
-  summary: 'Search everything that ever happened in a session',
+  summary: 'Search everything that happened in a session',
   roles: EVERYBODY,
   query: RecallQuery,
   answer: z.object({ hits: z.array(Hit) }),
@@ -47,7 +47,7 @@ const recall = defineRoute({
 const recallAll = defineRoute({
   method: 'get',
   path: '/recall',
-  summary: 'Search everything that ever happened in all sessions of the caller',
+  summary: 'Search everything that happened in all sessions of the caller',
   roles: EVERYBODY,
   query: {
     ...RecallQuery,
@@ -95,7 +95,7 @@ const around = defineRoute({
 const original = defineRoute({
   method: 'get',
   path: '/sessions/{session}/original',
-  summary: 'The text of a part as it happened; changes nothing',
+  summary: 'The original text of a part; changes nothing',
   roles: EVERYBODY,
   query: { id: z.string().min(1).max(40).describe('The id of a part or of an edit.') },
   answer: z.object({ entry: z.number(), part: z.number(), text: z.string() }),
@@ -111,7 +111,7 @@ const original = defineRoute({
 const suggest = defineRoute({
   method: 'get',
   path: '/sessions/{session}/suggestions',
-  summary: 'Stretches that could be replaced at little loss, as targets for an edit',
+  summary: 'Texts that could be replaced with little loss, as targets for an edit',
   roles: EVERYBODY,
   query: { limit: numberIn(1, 100).optional() },
   answer: z.object({
@@ -158,7 +158,7 @@ const parts = defineRoute({
 const changelog = defineRoute({
   method: 'get',
   path: '/sessions/{session}/changelog',
-  summary: 'Changes of files with their reasons, from the intents of edits',
+  summary: 'File changes with the reasons that the agent gave for them',
   roles: EVERYBODY,
   answer: z.object({
     changes: z.array(
@@ -205,7 +205,7 @@ const fileAt = defineRoute({
 const verify = defineRoute({
   method: 'get',
   path: '/sessions/{session}/verify',
-  summary: 'Check hashes, contents, the fold and legality from the store up',
+  summary: 'Check hashes, contents, the fold and legality',
   roles: EVERYBODY,
   answer: z.object({
     ok: z.boolean(),

@@ -38,7 +38,7 @@ export const BarOut = named('Bar', {
 const map = defineRoute({
   method: 'get',
   path: '/sessions/{session}/map',
-  summary: 'Every part in order, with its kind, its size as it happened and as it is shown, now or at a call',
+  summary: 'All parts in order, with kind, original size and size in view, now or at a call',
   description:
     'With `at` it is the view that the call was sent, with the edits in force then. Neighbours share a bar where there would be ' +
     'more than `max`. `cached` is the prefix that the provider has, system prompt and tools included; `cold` says that ' +
@@ -121,7 +121,7 @@ const PartDetail = named('PartDetail', {
 const part = defineRoute({
   method: 'get',
   path: '/sessions/{session}/parts/{entry}/{part}',
-  summary: 'One part as it was and as it is shown, with every edit of it: why, by whom, when, what it saved',
+  summary: 'One part: its original, what is shown, and all its edits with reason, author, time and saving',
   roles: EVERYBODY,
   params: { entry: numberIn(0, MAX_INDEX), part: numberIn(0, MAX_INDEX) },
   answer: PartDetail,

@@ -86,7 +86,7 @@ const now = defineRoute({
 const dropped = defineRoute({
   method: 'get',
   path: '/sessions/{session}/dropped',
-  summary: "Parts that the client's own compaction removed from this conversation",
+  summary: "Parts that the client's own compaction removed from the conversation",
   description: 'The session before it still has all of it. Empty where nothing was compacted.',
   roles: EVERYBODY,
   answer: named('Dropped', {
@@ -109,7 +109,7 @@ const dropped = defineRoute({
 const restore = defineRoute({
   method: 'post',
   path: '/sessions/{session}/dropped',
-  summary: "Put back parts that the client's own compaction removed; an edit like any other",
+  summary: "Put back parts that the client's own compaction removed, as an edit",
   roles: EVERYBODY,
   body: z.strictObject({ ids: z.array(z.string().min(1).max(40)).min(1).max(MOST_PARTS) }),
   answer: z.object({ edits: z.array(Edit) }),

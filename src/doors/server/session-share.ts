@@ -8,7 +8,7 @@ import { timed } from './session-timeline.ts'
 const share = defineRoute({
   method: 'get',
   path: '/sessions/{session}/share',
-  summary: 'A session as one HTML file to read, for others; what looks like a secret is covered',
+  summary: 'A session as one HTML file for others to read; likely secrets are redacted',
   roles: PEOPLE,
   query: {
     hide_names: z

@@ -16,7 +16,7 @@ const MOST_IDS = 50
 const summary = defineRoute({
   method: 'get',
   path: '/sessions/{session}/summary',
-  summary: 'A session in a few numbers: turns, calls, tokens raw and shown, money with and without edits',
+  summary: 'Totals of a session: turns, calls, original tokens and tokens in view, money with and without edits',
   description:
     'Reads the ledger when first asked, and after that only what is new. The list of sessions has it where it is known. ' +
     'Money is what the provider reported, priced by the table; calls that it reported nothing of are estimated.',
@@ -88,7 +88,8 @@ const TimelineCallOut = named('TimelineCall', {
 const timeline = defineRoute({
   method: 'get',
   path: '/sessions/{session}/timeline',
-  summary: 'Call by call: tokens raw and sent, cached and written, cost with and without edits, cache misses and why',
+  summary:
+    'Call by call: tokens with and without edits, cached and written, cost with and without edits, cache misses and their causes',
   roles: EVERYBODY,
   query: {
     from: numberIn(1, MAX_INDEX).optional().describe('The first call; 1 if not given.'),

@@ -21,7 +21,7 @@ const rememberWould = remember<z.input<typeof WouldOut>>()
 const verdict = defineRoute({
   method: 'get',
   path: '/sessions/{session}/verdict',
-  summary: "The result of a session's edits: dollars saved, later quotes lost, how often the cache was lost",
+  summary: "The result of a session's edits: dollars saved, later quotes lost, cache misses caused",
   roles: EVERYBODY,
   answer: named('Verdict', {
     billed: z.number(),

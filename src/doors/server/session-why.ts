@@ -31,7 +31,7 @@ const why = defineRoute({
   method: 'get',
   path: '/sessions/{session}/why',
   summary:
-    'Why a session cost what it cost: predicted and billed for each call, the cause, the most expensive calls, free edits',
+    'Why a session cost what it cost: predicted and billed cost of each call, causes of cache misses, the most expensive calls, free edits',
   description:
     'Edits are free where nothing cached is lost: on a cold cache, or in parts that were never sent. With `free=true` two ' +
     'replays say what they would have saved, which takes a while.',

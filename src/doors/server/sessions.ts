@@ -27,7 +27,7 @@ const MAX_OVERHEAD = 10_000_000
 const create = defineRoute({
   method: 'post',
   path: '/sessions',
-  summary: 'Make a session',
+  summary: 'Create a session',
   description: 'It belongs to the user of the token. An admin may name another owner.',
   roles: EVERYBODY,
   body: z.strictObject({
@@ -68,7 +68,7 @@ const show = defineRoute({
 const append = defineRoute({
   method: 'post',
   path: '/sessions/{session}/messages',
-  summary: 'Append messages, all or none',
+  summary: 'Append messages; if one is refused, none is appended',
   description: 'Durable when it is answered. Messages that do not fit what the session holds are refused with 409.',
   roles: EVERYBODY,
   body: z.strictObject({ messages: Messages }),
@@ -132,7 +132,7 @@ const look = defineRoute({
 const plan = defineRoute({
   method: 'post',
   path: '/sessions/{session}/view',
-  summary: 'The messages to send now',
+  summary: 'Edit by the policy, and return the messages to send now',
   description: "Asks the session's policy for edits first, and records them. With `plan: false` it only looks.",
   roles: EVERYBODY,
   body: z.strictObject({ plan: z.boolean().optional() }),
@@ -148,7 +148,7 @@ const plan = defineRoute({
 const explained = defineRoute({
   method: 'get',
   path: '/sessions/{session}/explained',
-  summary: 'The view with its reasons: which messages are shown for which entries, and which edits made it so',
+  summary: 'The view explained: the messages shown for each entry, and the edits that changed them',
   roles: EVERYBODY,
   answer: z.object({
     session: z.string(),
@@ -182,7 +182,7 @@ const explained = defineRoute({
 const stats = defineRoute({
   method: 'get',
   path: '/sessions/{session}/stats',
-  summary: 'Numbers of a session: entries, edits by author, tokens in view, what providers reported',
+  summary: 'Numbers of a session: entries, edits by author, tokens in view, usage reported by providers',
   roles: EVERYBODY,
   answer: z.object({
     session: z.string(),

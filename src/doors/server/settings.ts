@@ -74,7 +74,7 @@ const SettingsOut = named('Settings', {
 const read = defineRoute({
   method: 'get',
   path: '/settings',
-  summary: 'The settings, where each came from, and the models in use',
+  summary: 'The settings with their sources, and the models in use',
   roles: ADMINS,
   answer: SettingsOut,
   run: ({ caller, doors }) => settingsNow(doors, caller),
@@ -83,7 +83,7 @@ const read = defineRoute({
 const change = defineRoute({
   method: 'put',
   path: '/settings',
-  summary: 'Change one setting in palimpsest.json; null takes it out',
+  summary: 'Change one setting in palimpsest.json; null removes it',
   description:
     `Takes ${SETTABLE.join(', ')}. The file is checked as a whole and replaced at once. Sessions go by it from their next ` +
     'call on; one that has a planner of its own keeps it.',

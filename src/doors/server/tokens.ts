@@ -47,7 +47,7 @@ const me = defineRoute({
 const list = defineRoute({
   method: 'get',
   path: '/tokens',
-  summary: 'The tokens, the newest first; never the secrets',
+  summary: 'The tokens, newest first, without their secrets',
   roles: ADMINS,
   query: { limit: PageQuery.limit, cursor: TokenParam.token.optional() },
   answer: z.object({ tokens: z.array(Token), next: Next }),
@@ -64,7 +64,7 @@ const list = defineRoute({
 const create = defineRoute({
   method: 'post',
   path: '/tokens',
-  summary: 'Make a token; only this answer has its secret',
+  summary: 'Create a token; only this response has its secret',
   roles: ADMINS,
   body: z.strictObject({
     user: nameSchema(100),
@@ -85,7 +85,7 @@ const create = defineRoute({
 const revoke = defineRoute({
   method: 'delete',
   path: '/tokens/{token}',
-  summary: 'Revoke a token, at once and for good',
+  summary: 'Revoke a token at once and permanently',
   roles: ADMINS,
   params: TokenParam,
   answer: Token,

@@ -107,7 +107,7 @@ const Costs = named('Costs', {
 const compare = defineRoute({
   method: 'post',
   path: '/sessions/{session}/compare',
-  summary: 'Replay the session under several policies: tokens, cost and evidence of each',
+  summary: 'Replay the session with several policies: tokens, cost and evidence of each',
   description: 'Nothing is recorded and no model is called. The method is in docs/benchmarks.md.',
   roles: EVERYBODY,
   body: z.strictObject({

@@ -59,7 +59,7 @@ const ABOUT: Record<string, string> = {
 const policies = defineRoute({
   method: 'get',
   path: '/policies',
-  summary: 'The policies that a session can use, or be compared under',
+  summary: 'The policies that a session can use or be compared with',
   roles: EVERYBODY,
   answer: z.object({ policies: z.array(named('PolicyInfo', { name: z.string(), about: z.string() })) }),
   async run() {

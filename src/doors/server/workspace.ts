@@ -61,7 +61,7 @@ const list = defineRoute({
 const init = defineRoute({
   method: 'post',
   path: '/workspace',
-  summary: 'Make the knowledge files that are missing, from templates that explain themselves',
+  summary: 'Create missing knowledge files from templates',
   roles: ADMINS,
   answer: z.object({ made: z.array(z.string()) }),
   status: 201,
