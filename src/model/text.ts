@@ -46,9 +46,9 @@ export function trimEndOf(text: string, chars: string): string {
   return text.slice(0, end)
 }
 
-/** 45231 → 45,231 */
+/** 45231 → 45,231. Most numbers need no comma, and `toLocaleString` takes 10 µs. */
 export function withCommas(number: number): string {
-  return number.toLocaleString('en-US')
+  return Number.isInteger(number) && number >= 0 && number < 1000 ? String(number) : number.toLocaleString('en-US')
 }
 
 /** 2026-05-18, in the user's time zone. */

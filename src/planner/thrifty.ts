@@ -268,10 +268,11 @@ class Thrifty implements Planner {
   /** Pointers to parts inside the log would point to nothing. They become stubs that say where the original is. */
   #dropPointers(draft: Draft): void {
     const end = Math.max(-1, ...draft.ranges.map(({ to }) => to))
-    const inside = this.#items.all.filter(({ unit }) => unit.entry <= end)
-    const outside = new Set(
-      inside.flatMap(({ pointers }) => [...(pointers ?? [])]).filter(({ unit }) => unit.entry > end),
-    )
+    const { all } = this.#items
+    const outside = new Set<Item>()
+    for (let i = 0; i < all.length && all[i]!.unit.entry <= end; i++) {
+      for (const pointer of all[i]!.pointers ?? []) if (pointer.unit.entry > end) outside.add(pointer)
+    }
     for (const item of outside) {
       if (draft.formOf(item).mark !== 'same' || item.frozen) continue
       const stub = this.#items.formsOf(item, draft.context.fold).find(({ mark }) => mark === 'stub')

@@ -11,7 +11,6 @@ import type { Model } from '../providers/models.ts'
 import { lastRunningReasoning } from './binding.ts'
 import { entriesOf } from './edits.ts'
 import { type Entry, type Fold, rangeAround, tokensOf } from './fold.ts'
-import { callsIn, resultsIn } from './legality.ts'
 
 export type Stretch = { from: number; to: number }
 
@@ -145,8 +144,10 @@ function noteEntry(state: Ends, { role, message }: Entry): void {
   if (role !== 'tool' && state.seen > 0 && state.open.size === 0) state.ends.push(state.seen - 1)
   if (role === 'user' || role === 'system' || (role === 'assistant' && state.answering)) state.open.clear()
   state.answering = role === 'tool'
-  for (const { id } of message ? callsIn(message) : []) state.open.add(id)
-  for (const { id } of message ? resultsIn(message) : []) state.open.delete(id)
+  for (const part of message?.parts ?? []) {
+    if (part.type === 'tool-call') state.open.add(part.id)
+    if (part.type === 'tool-result') state.open.delete(part.id)
+  }
 }
 
 /** The index of the first number that is not less than `value`. */
