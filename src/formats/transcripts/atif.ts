@@ -64,9 +64,10 @@ function readStep(session: SessionRecorder, step: Fields, model: string): void {
 }
 
 function usageOf(metrics: Fields, model: string): Usage | undefined {
-  const { prompt_tokens, cached_tokens, completion_tokens } = metrics
-  if (prompt_tokens === undefined) return undefined
-  return usageWithCached(prompt_tokens, cached_tokens, completion_tokens, model)
+  const { prompt_tokens: prompt, cached_tokens: cached, completion_tokens: output, extra } = metrics
+  if (prompt === undefined) return undefined
+  const written = fields(extra)['cache_creation_input_tokens']
+  return usageWithCached({ prompt, cached, written, output, model })
 }
 
 function observe(

@@ -10,6 +10,7 @@
 
 import { isRecord } from '../../model/json.ts'
 import type { Part, Usage } from '../../model/types.ts'
+import { takeTier } from '../../providers/pricing.ts'
 import { asText, count, type Fields, fields, items, records, text, time } from './json.ts'
 import {
   callPart,
@@ -230,17 +231,20 @@ function usageOf(message: Fields): Usage | undefined {
   const [model, id] = [text(message['model']), text(message['id'])]
   if (model === '<synthetic>') return { by: 'client' }
   if (!isRecord(usage)) return undefined
-  const writes = usage['cache_creation']
-  const long = isRecord(writes) ? count(writes['ephemeral_1h_input_tokens']) : 0
-  return {
+  const long = count(fields(usage['cache_creation'])['ephemeral_1h_input_tokens'])
+  const reasoning = count(fields(usage['output_tokens_details'])['thinking_tokens'])
+  const reported: Usage = {
     input: count(usage['input_tokens']),
     cacheRead: count(usage['cache_read_input_tokens']),
     cacheWrite: count(usage['cache_creation_input_tokens']),
     ...(long > 0 ? { cacheWriteLong: long } : {}),
     output: count(usage['output_tokens']),
+    ...(reasoning > 0 ? { reasoning } : {}),
     ...(model ? { model } : {}),
     ...(id ? { id } : {}),
   }
+  takeTier(reported, usage['service_tier'], usage['speed'], usage['inference_geo'])
+  return reported
 }
 
 /** Shown to the person or the client only. */

@@ -4,6 +4,9 @@
  * `response_item` lines are what went to and came from the model; `event_msg` lines repeat them for the screen and
  * are left out, but for `token_count`, which ends a response and reports its usage. A `compacted` line begins a
  * session with the history that replaced everything before it.
+ *
+ * The file of a fork, and of a subagent that knows its parent's history, begins with a copy of the parent's file, reports
+ * of usage included. The copy is written at once, with the time of the fork, so it ends at the first pause.
  */
 
 import { exitCode } from '../../calls/tool-output.ts'
@@ -17,6 +20,7 @@ import {
   Recorder,
   reasoningParts,
   type SessionRecorder,
+  type SessionStart,
   type TranscriptParser,
   type TranscriptReader,
   textParts,
@@ -41,6 +45,8 @@ class CodexParser implements TranscriptParser {
   #model = ''
   /** The count of the whole session when it was last reported. */
   #counted = ''
+  /** While the lines are a copy of another session's: the time of the last one, and when the copy was made. */
+  #copy: { at: number; made: number } | undefined
 
   constructor(name: string) {
     this.#name = name
@@ -50,6 +56,7 @@ class CodexParser implements TranscriptParser {
     const entry = fields(value)
     const payload = fields(entry['payload'])
     const at = time(entry['timestamp'])
+    this.#follow(at)
     if (entry['type'] === 'session_meta') this.#begin(payload, at)
     else if (entry['type'] === 'turn_context') this.#model = text(payload['model'])
     else if (entry['type'] === 'compacted') this.#compact(payload, at)
@@ -66,7 +73,15 @@ class CodexParser implements TranscriptParser {
   #begin(meta: Fields, at: number | undefined): void {
     if (this.#session) return
     this.#meta = meta
+    if (at !== undefined && originOf(meta)) this.#copy = { at, made: at }
     this.#instruct(this.#opened(), at)
+  }
+
+  /** The copy ends with the first line that was written after a pause. Older versions kept the times of the copied lines. */
+  #follow(at: number | undefined): void {
+    if (!this.#copy || at === undefined) return
+    const isCopied = at < this.#copy.made || at - Math.max(this.#copy.at, this.#copy.made) < COPY_PAUSE_MS
+    this.#copy = isCopied ? { ...this.#copy, at } : undefined
   }
 
   #instruct(session: SessionRecorder, at: number | undefined): void {
@@ -78,7 +93,7 @@ class CodexParser implements TranscriptParser {
     if (this.#session) return this.#session
     const id = text(this.#meta['id']) || text(this.#meta['session_id']) || this.#name
     const cwd = text(this.#meta['cwd'])
-    this.#session = this.#recorder.open({ id, ...(cwd ? { cwd } : {}) })
+    this.#session = this.#recorder.open({ id, ...originOf(this.#meta), ...(cwd ? { cwd } : {}) })
     return this.#session
   }
 
@@ -100,9 +115,29 @@ class CodexParser implements TranscriptParser {
     const counted = asText(info['total_token_usage'] ?? '')
     if (!('input_tokens' in usage) || (counted !== '' && counted === this.#counted)) return
     this.#counted = counted
-    const { input_tokens, cached_input_tokens, output_tokens } = usage
-    this.#opened().endResponse(usageWithCached(input_tokens, cached_input_tokens, output_tokens, this.#model))
+    const reported = usageWithCached({
+      prompt: usage['input_tokens'],
+      cached: usage['cached_input_tokens'],
+      written: usage['cache_write_input_tokens'],
+      output: usage['output_tokens'],
+      reasoning: usage['reasoning_output_tokens'],
+      model: this.#model,
+    })
+    this.#opened().endResponse(reported)
+    if (this.#copy) this.#opened().inherit()
   }
+}
+
+/** A model takes longer than this to answer, and writing a copy takes less. */
+const COPY_PAUSE_MS = 1000
+
+/** The session that this one was forked from, or whose agent started it. */
+function originOf(meta: Fields): Pick<SessionStart, 'parent' | 'reason'> | undefined {
+  const spawned = fields(fields(fields(meta['source'])['subagent'])['thread_spawn'])
+  const parent = [meta['forked_from_id'], meta['parent_thread_id'], spawned['parent_thread_id']].map(text).find(Boolean)
+  if (parent === undefined) return undefined
+  const isAgent = meta['thread_source'] === 'subagent' || 'subagent' in fields(meta['source'])
+  return { parent, reason: isAgent ? 'sub-agent' : 'fork' }
 }
 
 function item(

@@ -43,7 +43,11 @@ function ownPlaces(env: Environment): Place[] {
   const isLines = (path: string) => path.endsWith('.jsonl')
   const codex = env['CODEX_HOME'] ?? join(home, '.codex')
   const pi = env['PI_CODING_AGENT_DIR'] ?? join(home, '.pi/agent')
-  const isChat = (path: string) => /^session-.*\.jsonl?$/.test(basename(path)) && basename(dirname(path)) === 'chats'
+  // Files of subagents are in a folder that has the name of the session.
+  const isChat = (path: string) => {
+    const isOwn = /^session-.*\.jsonl?$/.test(basename(path)) && basename(dirname(path)) === 'chats'
+    return isOwn || (path.endsWith('.jsonl') && basename(dirname(dirname(path))) === 'chats')
+  }
   return [
     {
       agent: 'claude-code',

@@ -1,19 +1,22 @@
 /**
- * Gemini CLI: `~/.gemini/tmp/<hash>/chats/session-*.json`.
+ * Gemini CLI: `~/.gemini/tmp/<project>/chats/session-*.json`, one JSON value, and since 0.39 `*.jsonl`.
  *
- * One JSON value; a call and its result are one object. Notices of the client (`info`, `error`) never reached the
- * model and are left out.
+ * A call and its result are one object. Notices of the client (`info`, `error`) never reached the model and are left out.
+ * In files of lines a message is written again when it grows, `$set` replaces the whole list, and `$rewindTo` takes back
+ * the end of it: the conversation then begins a session from there, and what was taken back stays paid.
  */
 
-import type { Part } from '../../model/types.ts'
+import type { Part, Usage } from '../../model/types.ts'
 import { asText, count, type Fields, fields, items, records, text, time, usageWithCached } from './json.ts'
 import {
   byValue,
   callPart,
   imagePart,
   outputOf,
+  Recorder,
   reasoningParts,
   type SessionRecorder,
+  type TranscriptParser,
   type TranscriptReader,
   textParts,
 } from './transcript.ts'
@@ -27,14 +30,104 @@ export const geminiCli: TranscriptReader = {
   },
   start: byValue((recorder, value, { name }) => {
     const chat = fields(value)
-    const session = recorder.open({ id: text(chat['sessionId']) || name })
-    for (const message of records(chat['messages'])) {
-      const at = time(message['timestamp'])
-      if (message['type'] === 'user') session.user(contentParts(message['content']), { at })
-      else if (message['type'] === 'gemini') answer(session, message, at)
-    }
+    const session = open(recorder, chat, name)
+    for (const message of records(chat['messages'])) speak(session, message)
     session.flush()
   }),
+}
+
+export const geminiCliLines: TranscriptReader = {
+  format: 'gemini-cli',
+  container: 'json-lines',
+  detect({ values }) {
+    const heads = records(values).filter(line => 'sessionId' in line && 'projectHash' in line && !('type' in line))
+    return heads.length > 0 ? 0.95 : 0
+  },
+  start: ({ name }) => new LinesParser(name),
+}
+
+/** A stretch of the conversation, and how many of its messages the stretch before it has too. */
+type Stretch = { kept: number; messages: Fields[] }
+
+/** Messages grow until the file ends, so they are put together then. */
+class LinesParser implements TranscriptParser {
+  readonly #name: string
+  #head: Fields = {}
+  readonly #stretches: Stretch[] = [{ kept: 0, messages: [] }]
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  take(value: unknown) {
+    const line = fields(value)
+    const changes = fields(line['$set'])
+    if ('projectHash' in line) this.#head = line
+    else if (Array.isArray(changes['messages'])) this.#replace(records(changes['messages']))
+    else if ('$rewindTo' in line) this.#rewind(text(line['$rewindTo']))
+    else if ('type' in line) this.#put(line)
+    return []
+  }
+
+  end() {
+    const recorder = new Recorder()
+    let session = open(recorder, this.#head, this.#name)
+    let places: number[] = []
+    for (const [i, { kept, messages }] of this.#stretches.entries()) {
+      if (i > 0) {
+        const before = session
+        session = recorder.follow(before, 'rewind')
+        session.carry(0, places[kept] ?? before.length, before)
+        before.end()
+      }
+      places = places.slice(0, kept)
+      for (const message of messages.slice(kept)) {
+        places.push(session.length)
+        speak(session, message)
+      }
+      session.flush()
+    }
+    return recorder.drain()
+  }
+
+  get #last(): Stretch {
+    return this.#stretches.at(-1)!
+  }
+
+  #put(message: Fields): void {
+    const { messages } = this.#last
+    const place = message['id'] === undefined ? -1 : messages.findLastIndex(({ id }) => id === message['id'])
+    if (place < 0) messages.push(message)
+    else messages[place] = { ...messages[place], ...message }
+  }
+
+  #replace(messages: Fields[]): void {
+    const { kept, messages: before } = this.#last
+    const differs = before.findIndex(({ id }, i) => messages[i]?.['id'] !== id)
+    if (differs < 0) this.#stretches[this.#stretches.length - 1] = { kept, messages }
+    else this.#stretches.push({ kept: differs, messages })
+  }
+
+  #rewind(id: string): void {
+    const { messages } = this.#last
+    const place = messages.findIndex(message => message['id'] === id)
+    if (place >= 0) this.#stretches.push({ kept: place, messages: messages.slice(0, place) })
+  }
+}
+
+function open(recorder: Recorder, head: Fields, name: string): SessionRecorder {
+  const cwd = text(items(head['directories'])[0])
+  return recorder.open({
+    id: text(head['sessionId']) || name,
+    ...(head['kind'] === 'subagent' ? { reason: 'sub-agent' as const } : {}),
+    ...(cwd ? { cwd } : {}),
+  })
+}
+
+function speak(session: SessionRecorder, message: Fields): void {
+  const at = time(message['timestamp'])
+  if (message['type'] === 'user') session.user(contentParts(message['content']), { at })
+  else if (message['type'] === 'gemini') answer(session, message, at)
 }
 
 function answer(session: SessionRecorder, message: Fields, at: number | undefined): void {
@@ -47,11 +140,7 @@ function answer(session: SessionRecorder, message: Fields, at: number | undefine
     ...contentParts(message['content']),
     ...calls.map(call => callPart(text(call['id']), text(call['name']), call['args'])),
   ]
-  const tokens = fields(message['tokens'])
-  const output = count(tokens['output']) + count(tokens['thoughts'])
-  const usage =
-    'input' in tokens ? usageWithCached(tokens['input'], tokens['cached'], output, text(message['model'])) : undefined
-  session.assistant(parts, { at, usage })
+  session.assistant(parts, { at, usage: usageOf(fields(message['tokens']), text(message['model'])) })
   session.endResponse()
   for (const call of calls) {
     const results = items(call['result'])
@@ -59,6 +148,19 @@ function answer(session: SessionRecorder, message: Fields, at: number | undefine
     const output = outputOf(results.flatMap(resultParts))
     session.result(text(call['id']), { output, isError: call['status'] === 'error', at: time(call['timestamp']) ?? at })
   }
+}
+
+/** Tokens of the provider's own tools (`tool`) are a part of the prompt that `input` does not hold. */
+function usageOf(tokens: Fields, model: string): Usage | undefined {
+  if (!('input' in tokens)) return undefined
+  const reasoning = count(tokens['thoughts'])
+  return usageWithCached({
+    prompt: count(tokens['input']) + count(tokens['tool']),
+    cached: tokens['cached'],
+    output: count(tokens['output']) + reasoning,
+    reasoning,
+    model,
+  })
 }
 
 function contentParts(content: unknown): Part[] {

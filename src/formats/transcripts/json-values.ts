@@ -33,6 +33,26 @@ export function* splitJsonValues(text: string): Generator<JsonValue | { problem:
   }
 }
 
+/** More than a line can lack: a line that is only damaged is not searched for longer. */
+const MAX_TRIES = 1000
+
+/**
+ * The objects in a line that lacks the line break behind it, whole or cut short by a crash: those that end where the
+ * line ends or where another object begins.
+ */
+export function valuesInLine(line: string): unknown[] {
+  const found: unknown[] = []
+  let at = line.indexOf('{"')
+  for (let tries = 0; at >= 0 && tries < MAX_TRIES; tries++) {
+    const end = endOfValue(line, at)
+    const isWhole = end > 0 && /^\s*(?:\{"|$)/.test(line.slice(end, end + 100))
+    const value = isWhole ? tryJson(line.slice(at, end)) : undefined
+    if (value !== undefined) found.push(value)
+    at = line.indexOf('{"', value === undefined ? at + 1 : end)
+  }
+  return found
+}
+
 function nextStart(text: string, from: number): number {
   const at = text.slice(from).search(/[{[]/)
   return at < 0 ? -1 : from + at

@@ -51,22 +51,50 @@ export function callInput(value: unknown): unknown {
 }
 
 /** Numbers of a provider as usage; nothing where all of them are 0. */
-export function usageOfNumbers(numbers: Required<Numbers>, model: string): Usage | undefined {
-  if (Object.values(numbers).every(number => number === 0)) return undefined
-  return model === '' ? numbers : { ...numbers, model }
+export function usageOfNumbers(numbers: Required<Numbers> & Facts, model: string): Usage | undefined {
+  const { input, cacheRead, cacheWrite, output, ...facts } = numbers
+  if ([input, cacheRead, cacheWrite, output].every(number => number === 0)) return undefined
+  return { input, cacheRead, cacheWrite, output, ...factsOf({ ...facts, model }) }
 }
 
 type Numbers = Pick<Usage, 'input' | 'cacheRead' | 'cacheWrite' | 'output'>
+type Facts = { reasoning?: number; model?: string }
 
-/** Usage in OpenAI's chat form; nothing where none was reported. */
+/** Usage in OpenAI's chat form; nothing where none was reported. LiteLLM has names of its own for cache writes. */
 export function chatUsage(usage: Fields, model: string): Usage | undefined {
   if (!('prompt_tokens' in usage)) return undefined
-  const cached = fields(usage['prompt_tokens_details'])['cached_tokens']
-  return usageWithCached(usage['prompt_tokens'], cached, usage['completion_tokens'], model)
+  const details = fields(usage['prompt_tokens_details'])
+  const written = [
+    details['cache_write_tokens'],
+    details['cache_creation_tokens'],
+    usage['cache_creation_input_tokens'],
+  ]
+  return usageWithCached({
+    prompt: usage['prompt_tokens'],
+    cached: details['cached_tokens'] ?? usage['cache_read_input_tokens'],
+    written: written.find(count),
+    output: usage['completion_tokens'],
+    reasoning: fields(usage['completion_tokens_details'])['reasoning_tokens'],
+    model,
+  })
 }
 
-/** Usage of a provider whose prompt tokens include the cached ones. */
-export function usageWithCached(prompt: unknown, cached: unknown, output: unknown, model?: string): Usage {
+/** What was reported of a call; anything that is no number counts as 0. */
+type WithCached = { prompt: unknown; cached: unknown; written?: unknown; output: unknown; reasoning?: unknown } & Pick<
+  Facts,
+  'model'
+>
+
+/** Usage of a provider whose prompt tokens include those that were read from the cache and written to it. */
+export function usageWithCached({ prompt, cached, written, output, reasoning, model = '' }: WithCached): Usage {
   const cacheRead = Math.min(count(cached), count(prompt))
-  return { input: count(prompt) - cacheRead, cacheRead, output: count(output), ...(model ? { model } : {}) }
+  const cacheWrite = Math.min(count(written), count(prompt) - cacheRead)
+  const input = count(prompt) - cacheRead - cacheWrite
+  const write = cacheWrite > 0 ? { cacheWrite } : {}
+  return { input, cacheRead, ...write, output: count(output), ...factsOf({ reasoning: count(reasoning), model }) }
+}
+
+/** Without those that say nothing. */
+function factsOf({ reasoning = 0, model = '' }: Facts): Facts {
+  return { ...(reasoning > 0 ? { reasoning } : {}), ...(model === '' ? {} : { model }) }
 }

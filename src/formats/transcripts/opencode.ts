@@ -168,7 +168,8 @@ function use(
 
 function usageOf(tokens: Fields, model: string): Usage | undefined {
   const cache = fields(tokens['cache'])
-  const output = count(tokens['output']) + count(tokens['reasoning'])
+  const reasoning = count(tokens['reasoning'])
+  const output = count(tokens['output']) + reasoning
   const [cacheRead, cacheWrite] = [count(cache['read']), count(cache['write'])]
-  return usageOfNumbers({ input: count(tokens['input']), cacheRead, cacheWrite, output }, model)
+  return usageOfNumbers({ input: count(tokens['input']), cacheRead, cacheWrite, output, reasoning }, model)
 }

@@ -14,13 +14,14 @@ import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
+import { amount } from '../../model/text.ts'
 import { aider } from './aider.ts'
 import { atif } from './atif.ts'
 import { claudeCode } from './claude-code.ts'
 import { codex } from './codex.ts'
 import { copilotCli } from './copilot-cli.ts'
-import { geminiCli } from './gemini-cli.ts'
-import { splitJsonValues } from './json-values.ts'
+import { geminiCli, geminiCliLines } from './gemini-cli.ts'
+import { splitJsonValues, valuesInLine } from './json-values.ts'
 import { miniSweAgent } from './mini-swe-agent.ts'
 import { opencode, opencodeStorage } from './opencode.ts'
 import { openhands } from './openhands.ts'
@@ -49,6 +50,7 @@ export const READERS: readonly TranscriptReader[] = [
   opencodeStorage,
   copilotCli,
   geminiCli,
+  geminiCliLines,
   sweAgent,
   miniSweAgent,
   openhands,
@@ -210,13 +212,16 @@ async function* readLines(
 
 function* takeJson(parser: TranscriptParser, text: string, number: number): Generator<TranscriptEvent> {
   const parsed = parse(text)
-  if (!('value' in parsed)) {
-    yield problem(number, `The line is not valid JSON and is left out (${parsed.message}).`)
-    return
+  const values = 'value' in parsed ? [parsed.value] : valuesInLine(text)
+  if ('message' in parsed) {
+    const what = values.length === 0 ? 'is left out' : `${amount(values.length, 'value')} in it could be read`
+    yield problem(number, `The line is not valid JSON: ${what} (${parsed.message}).`)
   }
-  const { value, repaired } = repairUnicode(parsed.value, text)
-  if (repaired) yield problem(number, 'The line has lone surrogates; they are replaced by U+FFFD.')
-  yield* parser.take(value, number)
+  for (const each of values) {
+    const { value, repaired } = repairUnicode(each, text)
+    if (repaired) yield problem(number, 'The line has lone surrogates; they are replaced by U+FFFD.')
+    yield* parser.take(value, number)
+  }
 }
 
 /** Files that are one JSON value, or several that do not keep to lines. */

@@ -7,6 +7,7 @@
  */
 
 import type { ImagePart, Message, Part, Role, ToolCallPart, ToolResultPart, Usage } from '../../model/types.ts'
+import { promptTokens } from '../../providers/token-fit.ts'
 import { callInput, type Fields, fields, records, text } from './json.ts'
 
 export type Format =
@@ -172,7 +173,7 @@ export class SessionRecorder {
   /** Messages so far. */
   get length(): number {
     const step = this.#step
-    return this.#roles.length + (step ? 1 + step.results.length + step.after.length : 0)
+    return this.#roles.length + (step ? Number(isCall(step)) + step.results.length + step.after.length : 0)
   }
 
   system(text: string, { at }: Said = {}): void {
@@ -192,7 +193,7 @@ export class SessionRecorder {
     if (joins) {
       step.answer.parts.push(...own)
       if (usage) step.usage = usage
-    } else if (own.length > 0) {
+    } else {
       const answer = message('assistant', own, at)
       this.#step = { key, answer, results: [], after: [], closed: false, ...(usage ? { usage } : {}) }
     }
@@ -263,8 +264,12 @@ export class SessionRecorder {
     const step = this.#step
     if (!step) return
     this.#step = undefined
-    this.#emit(step.answer)
-    if (step.usage) this.#recorder.emit({ type: 'usage', session: this.id, usage: step.usage })
+    if (isCall(step)) {
+      // A call whose answer shows nothing (a withheld thought, an interruption) was paid all the same.
+      if (step.answer.parts.length === 0) step.answer.parts.push({ type: 'reasoning', text: '' })
+      this.#emit(step.answer)
+      if (step.usage) this.#recorder.emit({ type: 'usage', session: this.id, usage: step.usage })
+    }
     for (const each of [...step.results, ...step.after]) this.#emit(each)
   }
 
@@ -298,6 +303,11 @@ export class SessionRecorder {
 /** Content that a user or a tool can have: a call or reasoning there is damage. */
 function isContent(part: Part): boolean {
   return part.type === 'text' || part.type === 'image' || part.type === 'raw'
+}
+
+/** Whether a step has an answer, or was at least paid for. */
+function isCall({ answer, usage }: Step): boolean {
+  return answer.parts.length > 0 || (usage !== undefined && promptTokens(usage) + (usage.output ?? 0) > 0)
 }
 
 function isBare(step: Step): boolean {

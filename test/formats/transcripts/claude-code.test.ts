@@ -188,3 +188,23 @@ test('a file that holds only a sub-agent is one session', async () => {
     [['user: x', 'assistant: y']],
   )
 })
+
+test('what a call was billed by is read: speed, region and tier', async () => {
+  const asked = user('a', null, 'x')
+  const answer = assistant('b', 'a', 'm', say('y'))
+  const { message } = answer as unknown as { message: { usage: Record<string, unknown> } }
+  Object.assign(message.usage, { service_tier: 'standard', speed: 'fast', inference_geo: 'us' })
+  const { sessions } = await readTranscript(fileOf(sampleText([asked, answer])))
+  assert.equal(sessions[0]!.usage[0]!.usage.tier, 'fast us')
+})
+
+test('a thought that is withheld was paid', async () => {
+  const thought = { type: 'thinking', thinking: '', signature: 'sig' }
+  const file = [
+    user('a', null, 'x'),
+    assistant('b', 'a', 'm', thought),
+    user('c', 'b', '[Request interrupted by user]'),
+  ]
+  const { sessions } = await readTranscript(fileOf(sampleText(file)))
+  assert.equal(sessions[0]!.usage.length, 1)
+})

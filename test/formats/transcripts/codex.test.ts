@@ -3,6 +3,9 @@ import { test } from 'node:test'
 import { codex } from '../../../src/formats/transcripts/codex.ts'
 import { readTranscript } from '../../../src/formats/transcripts/read-transcript.ts'
 import { recordedTimeline } from '../../../src/replay/account.ts'
+import { openPalimpsest } from '../../../src/session/engine.ts'
+import { importSession } from '../../../src/session/import-transcript.ts'
+import { readTimeline } from '../../../src/session/timelines.ts'
 import { summaryOf } from '../../../src/view/totals.ts'
 import { fileOf, sampleText, transcriptReaderContract } from '../../contracts/transcript-reader.ts'
 
@@ -170,4 +173,103 @@ test('what a compaction keeps was paid before it', async () => {
   const [first, second] = (await readTranscript(fileOf(sampleText(file)))).sessions
   assert.deepEqual([first!.carried, second!.carried, second!.messages.length], [0, 3, 5])
   assert.equal(summaryOf(await recordedTimeline(second!)).calls, 1)
+})
+
+const at = (seconds: number, entry: Record<string, unknown>) => ({
+  ...entry,
+  timestamp: new Date(Date.UTC(2026, 0, 2, 0, 0) + seconds * 1000).toISOString(),
+})
+const conversation = [
+  line('turn_context', { model: 'gpt-5.4' }),
+  says('user', 'go'),
+  says('assistant', 'one'),
+  tokens(100_000, 0),
+  says('user', 'more'),
+  says('assistant', 'two'),
+  tokens(200_000, 0),
+]
+
+for (const [kind, meta, reason] of [
+  ['a fork', { forked_from_id: 'c1' }, 'fork'],
+  ['a subagent', { source: { subagent: { thread_spawn: { parent_thread_id: 'c1' } } } }, 'sub-agent'],
+] as const) {
+  test(`the history that ${kind} begins with was paid in the session that it comes from`, async () => {
+    const own = [says('user', 'mine'), says('assistant', 'three'), tokens(300_000, 0)]
+    // The copy is written within milliseconds, and has the time of the fork; the first own message follows at once.
+    const copy = [line('session_meta', { id: 'c2', ...meta }), line('session_meta', { id: 'c1' }), ...conversation]
+    const file = [
+      ...copy.map((entry, i) => at(i / 100, entry)),
+      at(0.2, own[0]!),
+      ...own.slice(1).map((entry, i) => at(5 + i, entry)),
+    ]
+    const { sessions } = await readTranscript(fileOf(sampleText(file)))
+    assert.deepEqual(
+      sessions.map(({ id, parent, reason: why, carried }) => [id, parent, why, carried]),
+      [['c2', 'c1', reason, 4]],
+    )
+    const { calls, money, title } = summaryOf(await recordedTimeline(sessions[0]!))
+    assert.deepEqual([calls, title], [1, 'mine'])
+    assert.equal(money.with, (300_000 * 2.5 * 2 + 4 * 15 * 1.5) / 1e6)
+  })
+}
+
+test('a copy that kept its times ends where the fork begins', async () => {
+  const meta = line('session_meta', { id: 'c2', forked_from_id: 'c1' })
+  const old = conversation.map((entry, i) => at(-3600 + 60 * i, entry))
+  const own = [says('user', 'mine'), says('assistant', 'three'), tokens(300_000, 0)]
+  const file = [at(0, meta), ...old, ...own.map((entry, i) => at(5 + i, entry))]
+  const [session] = (await readTranscript(fileOf(sampleText(file)))).sessions
+  assert.equal(session!.carried, 4)
+})
+
+test('a session that was forked from nothing pays for all it says, however fast', async () => {
+  const file = [line('session_meta', { id: 'c1' }), ...conversation].map((entry, i) => at(i / 100, entry))
+  const [session] = (await readTranscript(fileOf(sampleText(file)))).sessions
+  assert.equal(session!.carried, 0)
+})
+
+test('writes to the cache are taken out of the input, and reasoning is told', async () => {
+  const usage = {
+    input_tokens: 1000,
+    cached_input_tokens: 300,
+    cache_write_input_tokens: 600,
+    output_tokens: 50,
+    reasoning_output_tokens: 20,
+  }
+  const file = [
+    line('session_meta', { id: 'c1' }),
+    line('turn_context', { model: 'gpt-6-sol' }),
+    says('user', 'go'),
+    says('assistant', 'one'),
+    line('event_msg', { type: 'token_count', info: { last_token_usage: usage } }),
+  ]
+  const [session] = (await readTranscript(fileOf(sampleText(file)))).sessions
+  assert.deepEqual(session!.usage[0]!.usage, {
+    ...{ input: 100, cacheRead: 300, cacheWrite: 600, output: 50, reasoning: 20, model: 'gpt-6-sol' },
+  })
+})
+
+test('an answer that shows nothing is a call too, and takes nothing from the one before it', async () => {
+  const file = [
+    line('session_meta', { id: 'c1' }),
+    says('user', 'go'),
+    says('assistant', 'one'),
+    tokens(100, 0),
+    item({ type: 'reasoning', summary: [], encrypted_content: 'x' }),
+    tokens(200, 0),
+    says('user', 'more'),
+    says('assistant', 'two'),
+    tokens(300, 0),
+  ]
+  const [session] = (await readTranscript(fileOf(sampleText(file)))).sessions
+  assert.deepEqual(
+    session!.usage.map(({ usage }) => usage.input),
+    [100, 200, 300],
+  )
+  const pal = await openPalimpsest({ home: ':memory:' })
+  const { session: name } = await importSession(pal, session!)
+  const { money, calls } = summaryOf(await readTimeline(pal, (await pal.find(name))!))
+  assert.equal(calls, 3)
+  assert.equal(money.with, summaryOf(await recordedTimeline(session!)).money.with)
+  await pal.close()
 })

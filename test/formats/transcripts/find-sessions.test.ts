@@ -59,6 +59,7 @@ test('finds the sessions of each agent, the newest first, and nothing else', asy
   await put(home, '.codex/sessions/2026/01/02/rollout-1.jsonl', '{}', 40)
   await put(home, '.pi/agent/sessions/shop/b.jsonl', '{}', 30)
   await put(home, '.gemini/tmp/abc/chats/session-1.json', '{}', 20)
+  await put(home, '.gemini/tmp/abc/chats/8a1f/x1.jsonl', '{}', 15)
   await put(home, '.gemini/tmp/abc/logs.json', '{}')
   await put(home, '.copilot/session-state/x/events.jsonl', '{}', 50)
   await put(home, '.local/share/opencode/auth.json', '{}')
@@ -70,6 +71,7 @@ test('finds the sessions of each agent, the newest first, and nothing else', asy
       ['codex', 40_000, 2],
       ['pi', 30_000, 2],
       ['gemini-cli', 20_000, 2],
+      ['gemini-cli', 15_000, 2],
       ['claude-code', 10_000, 2],
     ],
   )
@@ -102,7 +104,7 @@ for (const [name, make] of Object.entries({ files: storage, database })) {
       ],
     )
     assert.deepEqual(read!.usage, [
-      { message: 1, usage: { input: 10, cacheRead: 4, cacheWrite: 5, output: 3, model: 'm' } },
+      { message: 1, usage: { input: 10, cacheRead: 4, cacheWrite: 5, output: 3, reasoning: 1, model: 'm' } },
     ])
   })
 }

@@ -1,13 +1,16 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
 import { aider } from '../../../src/formats/transcripts/aider.ts'
 import { atif } from '../../../src/formats/transcripts/atif.ts'
 import { copilotCli } from '../../../src/formats/transcripts/copilot-cli.ts'
-import { geminiCli } from '../../../src/formats/transcripts/gemini-cli.ts'
+import { geminiCli, geminiCliLines } from '../../../src/formats/transcripts/gemini-cli.ts'
 import { miniSweAgent } from '../../../src/formats/transcripts/mini-swe-agent.ts'
 import { openhands } from '../../../src/formats/transcripts/openhands.ts'
+import { readTranscript } from '../../../src/formats/transcripts/read-transcript.ts'
 import { sweAgent } from '../../../src/formats/transcripts/swe-agent.ts'
 import { tauBench } from '../../../src/formats/transcripts/tau-bench.ts'
 import { tau2Bench } from '../../../src/formats/transcripts/tau2-bench.ts'
-import { transcriptReaderContract } from '../../contracts/transcript-reader.ts'
+import { fileOf, sampleText, transcriptReaderContract } from '../../contracts/transcript-reader.ts'
 
 const timestamp = '2026-01-01T00:00:01.000Z'
 const event = (type: string, data: Record<string, unknown>) => ({ type, data, id: type, timestamp })
@@ -103,6 +106,68 @@ transcriptReaderContract(geminiCli, [
     },
   },
 ])
+
+const head = { sessionId: 'm1', projectHash: 'h', kind: 'main', directories: ['/r'] }
+const asked = (id: string, text: string) => ({ id, type: 'user', content: [{ text }], timestamp })
+const told = (id: string, text: string, more = {}) => ({ id, type: 'gemini', content: text, timestamp, ...more })
+const counted = { model: 'gemini-3-flash-preview', tokens: { input: 10, cached: 4, output: 2, thoughts: 1, tool: 3 } }
+
+transcriptReaderContract(geminiCliLines, [
+  {
+    name: 'messages that grow, and a list that is written again as it is',
+    file: [
+      head,
+      asked('1', 'go'),
+      { $set: { lastUpdated: timestamp } },
+      told('2', 'I'),
+      told('2', 'I read.', counted),
+      { $set: { messages: [asked('1', 'go'), told('2', 'I read.', counted)] } },
+      asked('3', 'more'),
+      { id: 'n', type: 'info', content: 'notice', timestamp },
+    ],
+    sessions: { m1: ['user: go', 'assistant: I read.', 'user: more'] },
+  },
+  {
+    name: 'the end is taken back',
+    file: [
+      head,
+      asked('1', 'go'),
+      told('2', 'one'),
+      asked('3', 'wrong'),
+      told('4', 'two'),
+      { $rewindTo: '3' },
+      asked('5', 'right'),
+    ],
+    sessions: {
+      m1: ['user: go', 'assistant: one', 'user: wrong', 'assistant: two'],
+      'm1#2': ['user: go', 'assistant: one', 'user: right'],
+    },
+  },
+])
+
+test("usage of Gemini's files of lines is counted once, also of what was taken back", async () => {
+  const file = [
+    head,
+    asked('1', 'go'),
+    told('2', 'one', counted),
+    told('2', 'one!', counted),
+    asked('3', 'wrong'),
+    told('4', 'two', counted),
+    { $rewindTo: '3' },
+    asked('5', 'right'),
+    told('6', 'three', counted),
+  ]
+  const { sessions } = await readTranscript(fileOf(sampleText(file)))
+  assert.deepEqual(
+    sessions.map(({ usage, carried, cwd }) => [usage.length, carried, cwd]),
+    [
+      [2, 0, '/r'],
+      [1, 2, '/r'],
+    ],
+  )
+  const usage = { input: 9, cacheRead: 4, output: 3, reasoning: 1, model: 'gemini-3-flash-preview' }
+  assert.deepEqual(sessions[0]!.usage[0]!.usage, usage)
+})
 
 transcriptReaderContract(sweAgent, [
   {

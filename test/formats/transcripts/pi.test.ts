@@ -23,7 +23,7 @@ const say = (text: string) => ({ type: 'text', text })
 
 transcriptReaderContract(pi, [
   {
-    name: 'a list with an aborted call and a command of the user',
+    name: 'a list with a call that was paid and aborted, and a command of the user',
     file: [
       header,
       { type: 'model_change', timestamp, provider: 'x', modelId: 'm' },
@@ -46,6 +46,7 @@ transcriptReaderContract(pi, [
         'assistant: (hm) | read#t1{"path":"a"} | read#t2{"path":"b"}',
         'tool: read#t1=A',
         'tool: read#t2!=none',
+        'assistant: ()',
         'user: $ ls\na\n',
         'assistant: read#t3{"path":"c"}',
         'user: stop',

@@ -81,6 +81,19 @@ test('a last line without an end, and one that is too long, are both seen', asyn
   )
 })
 
+test('a line break that was lost, and the line before it cut short by a crash, cost nothing of what is whole', async () => {
+  const said = ['zero', 'one', 'two {"a":{"b":1}} and "c":', 'three']
+  const [zero, one, two, three] = said.map((text, i) => line(`${i}`, text))
+  const file = `${zero}\n${one}${two}\n${one!.slice(0, 70)}${three}\n${two!.slice(0, -9)}\n`
+  const read = await readTranscript(fileOf(file))
+  const texts = said.map(text => `user: ${text}`)
+  assert.deepEqual(outline(read.sessions[0]!.messages), texts)
+  assert.deepEqual(
+    read.problems.map(({ line: number }) => number),
+    [2, 3, 4],
+  )
+})
+
 test('bytes that are not UTF-8 are reported with the line and replaced', async () => {
   const bytes = Buffer.concat([
     Buffer.from(`${line('a', 'fine')}\n`),
