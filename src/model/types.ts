@@ -98,7 +98,7 @@ export type Usage = {
   model?: string
   /** The provider's id of the answer. A call that an agent copies into another session keeps it. */
   id?: string
-  /** The service tier or speed that was billed, if it is not the default. */
+  /** The service tier, speed and region that were billed, with spaces between them, where they are not the default. */
   tier?: string
   /** The client wrote the answer itself ("You have hit your limit"): the provider was not asked, so it is no call. */
   by?: 'client'

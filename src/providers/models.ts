@@ -104,12 +104,15 @@ export function withLifetime(model: Model, name: string | undefined): Model {
 }
 
 const REGIONAL = /(?:^|[/:])(?:us|eu|au|jp|in|apac)\.anthropic\./i
+/** OpenRouter and opencode say so of models that they give away. */
+const FREE = /[-:]free$/i
 const LONG_WINDOW = 1_000_000
 
 function toModel(row: Row, name: string, { cacheTtl, at }: ModelUse): Model {
   const provider = table.providers[row.provider]!
   const prices = pricesAt(row, at === undefined ? table.asOf : new Date(at).toISOString().slice(0, 10))
-  const times = provider.regional !== undefined && REGIONAL.test(name) ? provider.regional : 1
+  const regional = provider.regional !== undefined && REGIONAL.test(name) ? provider.regional : 1
+  const times = FREE.test(name) ? 0 : regional
   const lifetimes = Object.entries(row.lifetimes ?? provider.lifetimes).map(([lifetime, ttl]) => {
     const write = prices.write[lifetime] ?? Math.max(...Object.values(prices.write))
     return { name: lifetime, ttl, write: factorOf(write, prices.input) }
@@ -174,7 +177,6 @@ function compareStrictness(a: Model, b: Model): number {
 }
 
 /** The user's row with the longest key that begins the name, or begins the rest behind a provider (`x/…`, `x.…`). */
-/** The user's own row for a model: the one with the longest matching name. */
 export function ownRow(name: string, own: ModelTable): Partial<Model> | undefined {
   const keys = Object.keys(own)
   if (keys.length === 0) return undefined

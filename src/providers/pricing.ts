@@ -8,8 +8,18 @@ export function dollarsOf(usage: Usage, model: Model): number {
   const band = bandAt(model, input + cacheRead + cacheWrite)
   const written = (cacheWrite - long) * shortWrite(model) + long * longWrite(model)
   const tokens = (input + cacheRead * model.read + written) * (band?.input ?? 1)
-  const times = usage.tier === undefined ? 1 : (model.tiers[usage.tier] ?? 1)
+  const times = (usage.tier ?? '').split(' ').reduce((all, tier) => all * (model.tiers[tier] ?? 1), 1)
   return ((tokens * model.input + output * model.output * (band?.output ?? 1)) * times) / 1e6
+}
+
+/** Names of what is priced as usual. */
+const PLAIN = new Set(['', 'standard', 'default', 'auto', 'global', 'not_available'])
+
+/** Adds what a provider says of the service tier, the speed or the region of a call, unless that is the default. */
+export function takeTier(usage: Usage, ...names: readonly unknown[]): void {
+  const told = names.filter(name => typeof name === 'string').filter(name => !PLAIN.has(name))
+  const tiers = new Set([...(usage.tier?.split(' ') ?? []), ...told])
+  if (tiers.size > 0) usage.tier = [...tiers].join(' ')
 }
 
 /** The price band of a request with this many input tokens; `undefined` for the plain price. */

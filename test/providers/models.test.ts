@@ -179,6 +179,15 @@ test('a call is paid by the tier or the speed that the provider billed', () => {
   assert.equal(paid('gpt-6.1-sol', 'flex'), 2 * paid('gpt-6.1-sol', 'some tier') * 0.25)
   assert.equal(paid('gpt-5.1-codex', 'priority'), 2.5)
   assert.equal(paid('gpt-5-mini', 'priority'), 0.45)
+  assert.equal(paid('claude-opus-5-5', 'us'), 4.4)
+  assert.equal(paid('claude-opus-5-5', 'fast us'), 8.8)
+})
+
+test('a model that is given away costs nothing, and its cache is as that of the model', () => {
+  const [plain, free] = [modelInfo('deepseek-v4-flash'), modelInfo('deepseek-v4-flash-free')]
+  assert.equal(dollarsOf({ input: 1000, cacheRead: 1000, output: 1000 }, free), 0)
+  assert.deepEqual([free.read, free.write, free.ttl], [plain.read, plain.write, plain.ttl])
+  assert.equal(modelInfo('openrouter/deepseek/deepseek-v4-flash:free').output, 0)
 })
 
 test('regional endpoints cost a tenth more', () => {

@@ -12,6 +12,7 @@ import {
 import type { Wire, Written } from '../../formats/adapters/original.ts'
 import { isRecord } from '../../model/json.ts'
 import type { Message, ServerEdit } from '../../model/types.ts'
+import { takeTier } from '../../providers/pricing.ts'
 import { toAnthropicTools } from '../../tools/tool.ts'
 import { withMarks } from './cache-marks.ts'
 import {
@@ -23,7 +24,6 @@ import {
   type ProxyDialect,
   type Step,
   takeCount,
-  takeTier,
   type Untouchable,
   withLast,
   withLine,
@@ -196,11 +196,16 @@ function takeUsage(answer: Answer, data: Wire): void {
   answer.usage.cacheRead = numberAt(usage, 'cache_read_input_tokens') ?? answer.usage.cacheRead
   answer.usage.cacheWrite = numberAt(usage, 'cache_creation_input_tokens') ?? answer.usage.cacheWrite
   answer.usage.output = numberAt(usage, 'output_tokens') ?? answer.usage.output
-  const { cache_creation: writes, output_tokens_details: details, service_tier: tier, speed } = usage
+  const {
+    cache_creation: writes,
+    output_tokens_details: details,
+    service_tier: tier,
+    speed,
+    inference_geo: region,
+  } = usage
   if (isRecord(writes)) takeCount(answer.usage, 'cacheWriteLong', numberAt(writes, 'ephemeral_1h_input_tokens'))
   if (isRecord(details)) takeCount(answer.usage, 'reasoning', numberAt(details, 'thinking_tokens'))
-  takeTier(answer.usage, tier)
-  takeTier(answer.usage, speed)
+  takeTier(answer.usage, tier, speed, region)
 }
 
 function summaryIn({ content }: Wire): { summary?: string } {

@@ -137,11 +137,6 @@ export function takeCount(usage: Usage, key: 'cacheWrite' | 'cacheWriteLong' | '
   if (count) usage[key] = count
 }
 
-/** Keeps the billed tier, unless it is the default. */
-export function takeTier(usage: Usage, tier: unknown): void {
-  if (typeof tier === 'string' && tier !== 'standard' && tier !== 'default') usage.tier = tier
-}
-
 /** OpenAI's total includes the tokens read from the cache and those written to it. */
 export function takeOpenAIUsage(usage: Usage, input: unknown, output: unknown, total: number | undefined): void {
   const reads = isRecord(input) ? input : {}

@@ -137,11 +137,15 @@ function takePart(answer: Answer, { text, functionCall: call }: Wire): void {
   answer.calls.push({ id: call['id'], name: String(call['name']), input: call['args'] })
 }
 
-/** The prompt's tokens include the cached ones; the answer's do not include those of thoughts. */
+/**
+ * The prompt's tokens include the cached ones, but not those of the provider's own tools; the answer's do not include
+ * those of thoughts.
+ */
 function takeUsage(answer: Answer, usage: Wire): void {
   const cacheRead = numberAt(usage, 'cachedContentTokenCount') ?? 0
   const total = numberAt(usage, 'promptTokenCount')
-  if (total !== undefined) Object.assign(answer.usage, { input: total - cacheRead, cacheRead })
+  const byTools = numberAt(usage, 'toolUsePromptTokenCount') ?? 0
+  if (total !== undefined) Object.assign(answer.usage, { input: total + byTools - cacheRead, cacheRead })
   const said = numberAt(usage, 'candidatesTokenCount')
   const thought = numberAt(usage, 'thoughtsTokenCount')
   if (said !== undefined || thought !== undefined) answer.usage.output = (said ?? 0) + (thought ?? 0)

@@ -6,16 +6,9 @@
 import { fromOpenAIChat, toOpenAIChat } from '../../formats/adapters/openai-chat.ts'
 import type { Wire } from '../../formats/adapters/original.ts'
 import { isRecord } from '../../model/json.ts'
+import { takeTier } from '../../providers/pricing.ts'
 import { toOpenAITools } from '../../tools/tool.ts'
-import {
-  type Answer,
-  addArguments,
-  numberAt,
-  type ProxyDialect,
-  type Step,
-  takeOpenAIUsage,
-  takeTier,
-} from './dialect.ts'
+import { type Answer, addArguments, numberAt, type ProxyDialect, type Step, takeOpenAIUsage } from './dialect.ts'
 
 export const openaiChat: ProxyDialect = {
   name: 'openai-chat',

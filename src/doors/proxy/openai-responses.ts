@@ -8,6 +8,7 @@ import { fromOpenAIResponses, toOpenAIResponses } from '../../formats/adapters/o
 import type { Wire } from '../../formats/adapters/original.ts'
 import { isRecord } from '../../model/json.ts'
 import type { Message } from '../../model/types.ts'
+import { takeTier } from '../../providers/pricing.ts'
 import { toOpenAIResponsesTools } from '../../tools/tool.ts'
 import {
   type Answer,
@@ -16,7 +17,6 @@ import {
   type ProxyDialect,
   type Step,
   takeOpenAIUsage,
-  takeTier,
   withLast,
   withLine,
 } from './dialect.ts'

@@ -13,7 +13,7 @@ import { isReport } from '../../calls/requests.ts'
 import { textOf } from '../../model/leaves.ts'
 import { type Counter, partTokens } from '../../model/tokens.ts'
 import type { Message, Part } from '../../model/types.ts'
-import { type Model, TYPICAL_OVERHEAD } from '../../providers/models.ts'
+import { factorOf, type Model, TYPICAL_OVERHEAD } from '../../providers/models.ts'
 import { type Evidence, evidenceKey, type Quote, sourceText } from './evidence.ts'
 
 /** What a call costs, as factors of the price of an uncached input token. */
@@ -59,7 +59,7 @@ const REFETCH_CALLS = 20
 const REFETCH_OUTPUT_TOKENS = 150
 
 export function pricesOf({ read, write, ttl, input, output }: Model): Prices {
-  return { read, write, ttl, output: output / input }
+  return { read, write, ttl, output: factorOf(output, input) }
 }
 
 type Lost = { source: number; tokens: number }

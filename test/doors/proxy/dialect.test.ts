@@ -11,10 +11,10 @@ import {
   numberAt,
   refusesReasoning,
   takeCount,
-  takeTier,
 } from '../../../src/doors/proxy/dialect.ts'
 import { openaiChat, openaiError } from '../../../src/doors/proxy/openai-chat.ts'
 import type { Usage } from '../../../src/model/types.ts'
+import { takeTier } from '../../../src/providers/pricing.ts'
 
 test('the arguments of a call are put together from their pieces', () => {
   const call: CallMade = { id: 'c', name: 'bash', input: {} }
@@ -32,6 +32,8 @@ test('a count that is absent or nothing is not kept, and a usual tier is not nam
   takeCount(usage, 'cacheWrite', 5)
   takeTier(usage, 'priority')
   assert.deepEqual(usage, { cacheWrite: 5, tier: 'priority' })
+  for (const region of ['us', 'us', 'global']) takeTier(usage, 'standard', region)
+  assert.equal(usage.tier, 'priority us')
   assert.deepEqual([numberAt({ a: 0 }, 'a'), numberAt({ a: '0' }, 'a'), numberAt({}, 'a')], [0, undefined, undefined])
 })
 
