@@ -6,6 +6,7 @@
 import { amount, withCommas } from '../model/text.ts'
 import { PRICES_AS_OF } from '../providers/models.ts'
 import type { KnobPoint } from '../view/figures.ts'
+import { agentName } from '../view/names.ts'
 import { largestRows, type Rent } from '../view/rent.ts'
 import { dayOf } from '../view/totals.ts'
 import { sum } from './account.ts'
@@ -28,14 +29,6 @@ const COUNTS = ['', '', 'Two', 'Three']
 const MAX_LIST_ROWS = 7
 const MAX_TILES = 8
 const MAX_SESSION_ROWS = 100
-const AGENTS: Record<string, string> = {
-  'claude-code': 'Claude Code',
-  codex: 'Codex',
-  pi: 'pi',
-  opencode: 'opencode',
-  'gemini-cli': 'Gemini CLI',
-  'copilot-cli': 'Copilot CLI',
-}
 
 export function toHtml(sessions: readonly SessionReport[], options: PageOptions = {}): string {
   const knobStyle = (options.knob?.points ?? [])
@@ -109,7 +102,7 @@ function verdict(sessions: readonly SessionReport[], { savedSoFar = 0 }: PageOpt
 function days(sessions: readonly SessionReport[]): string {
   const by: [string, string, (session: SessionReport, line: SessionReport['bill'][number]) => string][] = [
     ['project', 'Project', ({ project }) => shortPath(project || 'unknown')],
-    ['agent', 'Agent', ({ format }) => AGENTS[format] ?? format],
+    ['agent', 'Agent', ({ format }) => agentName(format)],
     ['model', 'Model', (_, { model }) => model || 'unknown'],
   ]
   const choices = by.map(([key, name], i) => {
@@ -138,7 +131,7 @@ function lists(sessions: readonly SessionReport[]): string {
       )
     return `<div><h3>${title}</h3><ul>${rows.join('')}</ul></div>`
   }
-  return `<section class="columns">${column('By project', projects, shortPath)}${column('By agent', agents, name => AGENTS[name] ?? name)}${column('By model', models, name => name)}</section>`
+  return `<section class="columns">${column('By project', projects, shortPath)}${column('By agent', agents, agentName)}${column('By model', models, name => name)}</section>`
 }
 
 function habits(sessions: readonly SessionReport[]): string {
@@ -190,7 +183,7 @@ function table(sessions: readonly SessionReport[]): string {
         ? ' <span class="badge">segment</span>'
         : ''
     const where = one.project === '' ? '' : ` · ${escapeXml(shortPath(one.project))}`
-    return `<tr><td><span class="title" title="${escapeXml(one.title)}">${escapeXml(one.title)}</span><span class="dim small">${escapeXml(AGENTS[one.format] ?? one.format)}${where}</span>${badge}</td><td class="wide">${one.at > 0 ? dayOf(one.at) : ''}</td><td class="num wide">${withCommas(one.calls)}</td><td class="num wide">${short(one.peak)}</td><td class="num">${money(one.billedUsd)}</td><td class="num">${money(one.billedUsd - one.savedUsd)}</td></tr>`
+    return `<tr><td><span class="title" title="${escapeXml(one.title)}">${escapeXml(one.title)}</span><span class="dim small">${escapeXml(agentName(one.format))}${where}</span>${badge}</td><td class="wide">${one.at > 0 ? dayOf(one.at) : ''}</td><td class="num wide">${withCommas(one.calls)}</td><td class="num wide">${short(one.peak)}</td><td class="num">${money(one.billedUsd)}</td><td class="num">${money(one.billedUsd - one.savedUsd)}</td></tr>`
   })
   const more =
     expensive.length > MAX_SESSION_ROWS

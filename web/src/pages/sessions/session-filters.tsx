@@ -1,5 +1,6 @@
 /** What the list is narrowed to and sorted by. All of it is in the address, so that a link leads to the same list. */
 import type { RefObject } from 'react'
+import { agentName } from '../../../../src/view/names.ts'
 import type { Named, Overview } from '../../api-types.ts'
 import { replaceQuery } from '../../route.ts'
 
@@ -92,7 +93,14 @@ export function SessionFilters({ wanted, overview, query, onQuery, search }: Fil
         onChange={event => onQuery(event.target.value)}
       />
       <Choice label="Project" name="project" all="All projects" chosen={wanted.project} options={overview?.projects} />
-      <Choice label="Agent" name="agent" all="All agents" chosen={wanted.agent} options={overview?.agents} />
+      <Choice
+        label="Agent"
+        name="agent"
+        all="All agents"
+        chosen={wanted.agent}
+        options={overview?.agents}
+        nameOf={agentName}
+      />
       <Choice label="Model" name="model" all="All models" chosen={wanted.model} options={overview?.models} />
       <Choice label="Tag" name="tag" all="All tags" chosen={wanted.tag} options={overview?.tags} />
       <select
@@ -130,9 +138,10 @@ type ChoiceProps = {
   all: string
   chosen: string | undefined
   options: readonly Named[] | undefined
+  nameOf?: (name: string) => string
 }
 
-function Choice({ label, name, all, chosen, options = [] }: ChoiceProps) {
+function Choice({ label, name, all, chosen, options = [], nameOf = name => name }: ChoiceProps) {
   if (options.length === 0 && chosen === undefined) return null
   return (
     <select
@@ -142,11 +151,11 @@ function Choice({ label, name, all, chosen, options = [] }: ChoiceProps) {
     >
       <option value="">{all}</option>
       {chosen !== undefined && !options.some(option => option.name === chosen) && (
-        <option value={chosen}>{chosen}</option>
+        <option value={chosen}>{nameOf(chosen)}</option>
       )}
       {options.map(option => (
         <option key={option.name} value={option.name}>
-          {option.name} ({option.sessions})
+          {nameOf(option.name)} ({option.sessions})
         </option>
       ))}
     </select>

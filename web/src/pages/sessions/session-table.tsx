@@ -3,6 +3,7 @@
  * collapsed under it. Sums are the family's.
  */
 import { Fragment, memo, useState } from 'react'
+import { agentName, modelName } from '../../../../src/view/names.ts'
 import type { Family, SessionRow, Summary } from '../../api-types.ts'
 import { hrefOf, replaceQuery } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
@@ -15,7 +16,7 @@ import type { Wanted } from './session-filters.tsx'
 export type TableProps = { rows: readonly Family[]; wanted: Wanted; onRename(row: SessionRow): void }
 
 /** Pixels; the name of the session takes the rest. */
-const WIDTHS = { session: undefined, project: 112, agent: 190, calls: 74, spark: 124, cost: 104, saved: 116, used: 112 }
+const WIDTHS = { session: undefined, project: 128, agent: 196, calls: 74, spark: 124, cost: 104, saved: 116, used: 112 }
 const COLUMNS = Object.entries(WIDTHS)
 
 export function SessionTable({ rows, wanted, onRename }: TableProps) {
@@ -189,7 +190,14 @@ function Row({ row, sums, now, onRename, nested, children }: RowProps) {
         )}
       </td>
       <td className="column-agent">
-        {about.client && <span className="chip">{about.client}</span>} <span className="dim">{row.model}</span>
+        {about.client && (
+          <span className="chip" title={about.client}>
+            {agentName(about.client)}
+          </span>
+        )}{' '}
+        <span className="dim" title={row.model}>
+          {modelName(row.model)}
+        </span>
       </td>
       {sums && summary ? (
         <Numbers sums={sums} summary={summary} />

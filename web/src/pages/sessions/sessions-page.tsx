@@ -3,6 +3,7 @@
  * that was said, and import.
  */
 import { useCallback, useDeferredValue, useEffect, useRef, useState } from 'react'
+import { agentName } from '../../../../src/view/names.ts'
 import { getJson, sendJson } from '../../api.ts'
 import type { Families, Overview, SessionRow } from '../../api-types.ts'
 import { useLive } from '../../live.ts'
@@ -195,8 +196,8 @@ function OwnSessions() {
         {busy ? 'Reading …' : 'Look at your own last session'}
       </Button>
       <p className="dim">
-        {last.agent}, {ago(last.at, Date.now())}. {plural(sessions, 'session')} found on this machine (
-        {agents.map(({ agent, sessions: own }) => `${agent} ${own}`).join(', ')}). Nothing leaves it.
+        {agentName(last.agent)}, {ago(last.at, Date.now())}. {plural(sessions, 'session')} found on this machine (
+        {agents.map(({ agent, sessions: own }) => `${agentName(agent)} ${own}`).join(', ')}). Nothing leaves it.
       </p>
     </section>
   )

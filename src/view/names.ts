@@ -1,0 +1,24 @@
+/** Names of agents and models as people say them; the names in the record stay as they are. Pure. */
+
+const AGENTS: Record<string, string> = {
+  'claude-code': 'Claude Code',
+  codex: 'Codex',
+  pi: 'pi',
+  opencode: 'opencode',
+  'gemini-cli': 'Gemini CLI',
+  'copilot-cli': 'Copilot CLI',
+}
+const OWN = /^palimpsest:(.+)$/
+const DEFAULT_PERSONA = 'default'
+
+/** `codex` is Codex; `palimpsest:reviewer` is our own agent with the persona reviewer. */
+export function agentName(client: string): string {
+  const persona = OWN.exec(client)?.[1]
+  if (persona !== undefined) return persona === DEFAULT_PERSONA ? 'Palimpsest' : `Palimpsest, ${persona}`
+  return (Object.hasOwn(AGENTS, client) ? AGENTS[client] : undefined) ?? client
+}
+
+/** `claude-opus-4-5-20251101` is opus-4-5. */
+export function modelName(model: string): string {
+  return model.replace(/^claude-(?=.)/, '').replace(/(?<=.)-20\d{6}$/, '')
+}
