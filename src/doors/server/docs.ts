@@ -64,6 +64,7 @@ header a { color: var(--ink-2); text-decoration: none; }
 header .brand { color: var(--ink); font: 500 18px/1 "Iowan Old Style", Palatino, P052, Georgia, serif; }
 main { max-width: 1080px; margin: 0 auto; padding: 28px 28px 96px; }
 h1 { font: 500 26px/1.2 "Iowan Old Style", Palatino, P052, Georgia, serif; margin: 0 0 8px; }
+h2, header a { text-transform: capitalize; }
 h2 { font: 500 21px/1.2 "Iowan Old Style", Palatino, P052, Georgia, serif; margin: 34px 0 12px; }
 a { color: var(--accent); }
 code { font: 0.9em ui-monospace, "SF Mono", "JetBrains Mono", Menlo, monospace; overflow-wrap: anywhere; }

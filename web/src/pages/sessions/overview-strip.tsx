@@ -31,12 +31,14 @@ export function OverviewStrip({ overview, ...filtered }: { overview: Overview } 
             note="of input"
             info="Input that the provider had in its cache, and charged a tenth for or less."
           />
-          <Amount
-            name="Saved"
-            value={without > 0 ? percent(week.saved / without) : '–'}
-            note="of the cost without edits"
-            info="The cost of the same calls without edits and with the same caching, less their actual cost."
-          />
+          {Math.abs(week.saved) >= CENT && (
+            <Amount
+              name="Saved"
+              value={percent(week.saved / without)}
+              note="of the cost without edits"
+              info="The cost of the same calls without edits and with the same caching, less their actual cost."
+            />
+          )}
           {week.could >= CENT && (
             <Amount
               name="Could be saved"
@@ -118,9 +120,11 @@ function DayBars({ overview: { days }, day: chosen, onDay }: { overview: Overvie
         <span className="key">
           <i className="key-billed" /> billed
         </span>
-        <span className="key">
-          <i className="key-saved" /> saved
-        </span>
+        {days.some(({ saved }) => saved >= CENT) && (
+          <span className="key">
+            <i className="key-saved" /> saved
+          </span>
+        )}
         {days.some(({ could }) => could >= CENT) && (
           <span className="key">
             <i className="key-could" /> billed, could be saved
