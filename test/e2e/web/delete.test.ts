@@ -18,10 +18,19 @@ describe('deleting a session on its page', { skip }, () => {
     await page.getByText(/Its \d+ events, the files that only it points to/).waitFor()
     await page.getByRole('button', { name: 'Cancel' }).click()
     assert.ok(await web.pal.find(SMALL))
+    const other = await web.page(`#/sessions/${SMALL}`)
+    for (const one of [page, other]) await one.getByRole('region', { name: 'Verdict' }).waitFor()
+    const failed: string[] = []
+    for (const one of [page, other]) {
+      one.on('response', response => response.status() >= 400 && failed.push(response.url()))
+    }
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByRole('button', { name: 'Delete for good' }).click()
     await page.waitForURL(/#\/sessions$/)
     assert.equal(await web.pal.find(SMALL), undefined)
+    await other.getByText('This session was deleted').waitFor()
+    await page.getByRole('heading', { name: 'Sessions' }).waitFor()
+    assert.deepEqual(failed, [], 'what is gone is not asked for again')
     assert.deepEqual(web.problems, [])
   })
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
+import { openSample, SAMPLE } from '../../../src/session/sample.ts'
 import type { Session } from '../../../src/session/session.ts'
 import type { Pending } from '../../../web/src/api-types.ts'
 import { openSmall } from '../../small-session.ts'
@@ -153,7 +154,17 @@ describe('the page of a session', { skip }, () => {
     await page.mouse.up()
     await page.getByRole('button', { name: 'Show all', exact: true }).waitFor()
     assert.ok((await last()) < all)
-    await page.getByRole('slider', { name: 'Zoom: end' }).focus()
+    const from = page.getByRole('slider', { name: 'Zoom: beginning' })
+    const to = page.getByRole('slider', { name: 'Zoom: end' })
+    const begins = Number(await from.getAttribute('aria-valuenow'))
+    const end = (await to.boundingBox())!
+    await page.mouse.move(end.x + 2, end.y + 8)
+    await page.mouse.down()
+    await page.mouse.move(strip.x + strip.width - 1, end.y + 8, { steps: 4 })
+    await page.mouse.up()
+    assert.equal(await to.getAttribute('aria-valuenow'), '100', 'a handle moves its own end')
+    assert.equal(Number(await from.getAttribute('aria-valuenow')), begins, 'and not the other')
+    await to.focus()
     await page.keyboard.press('ArrowLeft')
     await page.getByRole('button', { name: 'Show all', exact: true }).click()
     assert.equal(await last(), all)
@@ -195,6 +206,7 @@ describe('the page of a session', { skip }, () => {
   test('undo and redo change what is shown, at once', async () => {
     await page.getByRole('tab', { name: /Edits/ }).click()
     const first = page.locator('[data-edit="e1"]')
+    await first.getByRole('button', { name: 'run_command logs/server.log' }).waitFor()
     await button(first, 'Undo').click()
     await button(first, 'Redo').waitFor()
     assert.equal(await active(), 1)
@@ -202,6 +214,27 @@ describe('the page of a session', { skip }, () => {
     await button(first, 'Redo').click()
     await button(first, 'Undo').waitFor()
     assert.equal(await active(), 2)
+  })
+
+  test('an edit is taken back first of all in the toolbar of its part', async () => {
+    await page.goto(`${web.url}/#/sessions/${session.id}?entry=7`)
+    const undo = part(page, 7).getByRole('button').first()
+    assert.equal(await undo.innerText(), 'Undo')
+    await undo.click()
+    await part(page, 7).getByRole('button', { name: 'As shown' }).waitFor({ state: 'detached' })
+    assert.equal(await active(), 1)
+    await button(page.getByLabel('Notices'), 'Redo').click()
+    await part(page, 7).getByRole('button', { name: 'As shown' }).waitFor()
+  })
+
+  test('the head says that an agent is at work, and the tab has the title of the session', async () => {
+    const sample = await openSample(web.pal)
+    await page.goto(`${web.url}/#/sessions/${SAMPLE}`)
+    await page.waitForFunction(() => /^The weekly report leaves out Sunday/.test(document.title))
+    const head = page.locator('.session-about')
+    assert.equal(await head.getByText('at work').count(), 0, 'its dates are old')
+    await sample.append({ role: 'user', parts: [{ type: 'text', text: 'And on Mondays?' }] })
+    await head.getByText('at work').waitFor()
   })
 
   test('discard, with its notice to take it back', async () => {

@@ -122,6 +122,8 @@ export type Steering = {
   actions: Actions
   /** Tokens of the provider for one of those that edits count. */
   scale: number
+  /** Dollars that each edit saved so far. */
+  worth: ReadonlyMap<string, number>
   /** Where "compact from here" was pressed. */
   compactFrom: number | undefined
   startCompact(entry: number | undefined): void

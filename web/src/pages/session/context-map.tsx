@@ -4,6 +4,7 @@
  */
 import { type KeyboardEvent, type PointerEvent, useEffect, useLayoutEffect, useMemo, useState } from 'react'
 import type { Bar, ContextMap as MapData, Turn } from '../../api-types.ts'
+import { Button } from '../../ui/button.tsx'
 import { count, percent, plural, tokens } from '../../ui/format.ts'
 import { useHeight, useWidth } from '../../ui/size.ts'
 import { InlineText } from '../../ui/text.tsx'
@@ -32,10 +33,11 @@ export function ContextMap({ map: whole, visible, onChoose, turns, ghost }: Cont
   const [unit, setUnit] = useState<'turn' | 'part'>()
   const mostParts = turns && turns.length > 1 && whole.bars.length > width / 3
   const isByTurn = turns !== undefined && (unit ?? (mostParts && !zoom ? 'turn' : 'part')) === 'turn'
+  const all = useMemo(() => withGhost(whole, ghost), [whole, ghost])
   const map = useMemo(() => {
-    const part = zoomTo(withGhost(whole, ghost), zoom)
+    const part = zoomTo(all, zoom)
     return isByTurn ? byTurn(part, turns) : part
-  }, [whole, ghost, zoom, isByTurn, turns])
+  }, [all, zoom, isByTurn, turns])
   const layout = useMemo(() => layoutMap(map, width), [map, width])
   const [place, setPlace] = useState<number>()
   const [pointed, setPointed] = useState<{ box: Box; x: number }>()
@@ -60,16 +62,19 @@ export function ContextMap({ map: whole, visible, onChoose, turns, ghost }: Cont
   }
   return (
     <div className="map">
-      {turns && turns.length > 1 && (
-        <fieldset className="faces map-unit" aria-label="What a bar of the map is">
-          <button type="button" aria-pressed={isByTurn} onClick={() => setUnit('turn')}>
-            By turn
-          </button>
-          <button type="button" aria-pressed={!isByTurn} onClick={() => setUnit('part')}>
-            By part
-          </button>
-        </fieldset>
-      )}
+      <div className="map-unit">
+        {turns && turns.length > 1 && <Units isByTurn={isByTurn} onUnit={setUnit} />}
+        {zoom && (
+          <>
+            <span className="dim">
+              {tokens(map.tokens.raw)} of {tokens(whole.tokens.raw)} tokens
+            </span>
+            <Button small kind="quiet" onClick={() => setZoom(undefined)}>
+              Show all
+            </Button>
+          </>
+        )}
+      </div>
       <div className="map-rows" aria-hidden="true">
         <span>
           as it happened <b>{tokens(whole.overhead + whole.tokens.raw)}</b>
@@ -101,12 +106,25 @@ export function ContextMap({ map: whole, visible, onChoose, turns, ghost }: Cont
       </div>
       {turns && <ZoomStrip map={whole} zoom={zoom} onZoom={setZoom} />}
       <Gauge map={whole} />
-      <Legend map={whole} only={only} onOnly={setOnly} />
+      <Legend map={all} only={only} onOnly={setOnly} />
       <p className="visually-hidden">
         {summaryOf(whole)}
         {ghost && ` ${ghost.name} would show ${count(ghost.shown)} tokens.`}
       </p>
     </div>
+  )
+}
+
+function Units({ isByTurn, onUnit }: { isByTurn: boolean; onUnit(unit: 'turn' | 'part'): void }) {
+  return (
+    <fieldset className="faces" aria-label="What a bar of the map is">
+      <button type="button" aria-pressed={isByTurn} onClick={() => onUnit('turn')}>
+        By turn
+      </button>
+      <button type="button" aria-pressed={!isByTurn} onClick={() => onUnit('part')}>
+        By part
+      </button>
+    </fieldset>
   )
 }
 

@@ -84,6 +84,10 @@ export function authorName(by: string): string {
   return by.startsWith('policy:') ? `policy ${by.slice('policy:'.length)}` : by
 }
 
+export function entryOf({ target }: Pick<EditState, 'target'>): number {
+  return target.type === 'range' ? target.from : target.entry
+}
+
 /** Where an edit applies, in words. */
 export function placeName({ target }: Pick<EditState, 'target'>): string {
   if (target.type === 'range') return `entries ${target.from}–${target.to}`

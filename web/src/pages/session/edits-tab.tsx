@@ -7,20 +7,16 @@ import { count, money, plural } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
 import { useSteering } from './actions.ts'
 import { authorName, placeName } from './edit-index.ts'
+import { EditSubject, type EditSubjectProps } from './edit-subject.tsx'
 import { saved } from './part-view.tsx'
 import { isBookkeeping, plainReason } from './reasons.ts'
 
 const FIRST = 50
 
-type EditsTabProps = {
-  edits: readonly EditState[]
-  /** Dollars that each edit saved so far. */
-  worth: ReadonlyMap<string, number>
-  onOpen(entry: number): void
-}
+type EditsTabProps = { edits: readonly EditState[] } & Pick<EditSubjectProps, 'bars' | 'onOpen'>
 
-export function EditsTab({ edits, worth, onOpen }: EditsTabProps) {
-  const { scale } = useSteering()
+export function EditsTab({ edits, ...leading }: EditsTabProps) {
+  const { scale, worth } = useSteering()
   const [limit, setLimit] = useState(FIRST)
   const { real, rest } = useMemo(() => sorted(edits, worth), [edits, worth])
   if (edits.length === 0) {
@@ -39,7 +35,7 @@ export function EditsTab({ edits, worth, onOpen }: EditsTabProps) {
       </p>
       <ol className="edits">
         {real.slice(0, limit).map(edit => (
-          <EditRow key={edit.id} edit={edit} dollars={worth.get(edit.id)} onOpen={onOpen} />
+          <EditRow key={edit.id} edit={edit} dollars={worth.get(edit.id)} {...leading} />
         ))}
       </ol>
       {real.length > limit && (
@@ -52,7 +48,7 @@ export function EditsTab({ edits, worth, onOpen }: EditsTabProps) {
           <summary>Book-keeping: {plural(rest.length, 'edit')} (ids, anchors, repairs)</summary>
           <ol className="edits">
             {rest.slice(0, limit).map(edit => (
-              <EditRow key={edit.id} edit={edit} dollars={undefined} onOpen={onOpen} />
+              <EditRow key={edit.id} edit={edit} dollars={undefined} {...leading} />
             ))}
           </ol>
         </details>
@@ -67,18 +63,15 @@ function sorted(edits: readonly EditState[], worth: ReadonlyMap<string, number>)
   return { real: (by.get('real') ?? []).sort((a, b) => dollars(b) - dollars(a)), rest: by.get('rest') ?? [] }
 }
 
-type EditRowProps = { edit: EditState; dollars: number | undefined; onOpen(entry: number): void }
+type EditRowProps = { edit: EditState; dollars: number | undefined } & Pick<EditSubjectProps, 'bars' | 'onOpen'>
 
-function EditRow({ edit, dollars, onOpen }: EditRowProps) {
+function EditRow({ edit, dollars, ...leading }: EditRowProps) {
   const { actions, scale } = useSteering()
   return (
     <li className={edit.active ? undefined : 'undone'} data-edit={edit.id}>
       <p className="edits-head">
         {dollars !== undefined && edit.active && <b className={dollars > 0 ? 'saved' : undefined}>{money(dollars)}</b>}
-        <button type="button" className="link" onClick={() => onOpen(entryOf(edit))}>
-          {placeName(edit)}
-        </button>
-        <span className="dim">{authorName(edit.by)}</span>
+        <EditSubject edit={edit} {...leading} />
         <Button kind="quiet" small onClick={() => (edit.active ? actions.undo(edit.id) : actions.redo(edit.id))}>
           {edit.active ? 'Undo' : 'Redo'}
         </Button>
@@ -87,13 +80,9 @@ function EditRow({ edit, dollars, onOpen }: EditRowProps) {
         <InlineText text={plainReason(edit.why)} />
       </p>
       <p className="dim">
-        <code>{edit.id}</code> {saved(edit.saved, scale)}
+        <code>{edit.id}</code> {placeName(edit)}, by {authorName(edit.by)}, {saved(edit.saved, scale)}
         {edit.active ? '' : ' · undone'}
       </p>
     </li>
   )
-}
-
-export function entryOf({ target }: Pick<EditState, 'target'>): number {
-  return target.type === 'range' ? target.from : target.entry
 }

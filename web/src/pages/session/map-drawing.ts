@@ -68,34 +68,30 @@ export function drawMap(context: CanvasRenderingContext2D, layout: MapLayout, op
 }
 
 /** A part with the ribbon to what became of it, or a whole turn. */
-function drawBox(
-  context: CanvasRenderingContext2D,
-  box: Box,
-  hatch: ReturnType<typeof hatchOf>,
-  options: DrawOptions,
-): void {
+function drawBox(context: CanvasRenderingContext2D, box: Box, hatch: Hatch, options: DrawOptions): void {
   const { palette, only, isGhost } = options
   const faint = only !== undefined && box.group !== only
   const isEdited = box.bar.edits.length > 0
   context.fillStyle = palette[box.group]
   drawRibbon(context, box, faint ? 0.03 : isEdited ? 0.3 : 0.1)
   const bands = bandsOf(box.bar)
-  if (bands) return drawColumn(context, box, bands, options)
+  if (bands) return drawColumn(context, box, bands, { ...options, hatch })
   const style = { hatch: isEdited && !isGhost ? hatch : undefined }
   drawBar(context, box.raw, TOP, { ...style, alpha: faint ? 0.14 : box.bar.shown === 0 && !isGhost ? 0.45 : 1 })
   drawBar(context, box.shown, SHOWN_Y, { ...style, alpha: faint ? 0.14 : isGhost ? GHOST : 1 })
 }
 
-/** A turn: its kinds as bands, what is edited no less than the rest; its number above it where there is room. */
+/** A turn: its kinds as bands, what is edited hatched in the upper row; its number above it where there is room. */
 function drawColumn(
   context: CanvasRenderingContext2D,
   { bar, raw, shown }: Box,
   bands: readonly Band[],
-  options: DrawOptions,
+  options: DrawOptions & { hatch: Hatch },
 ): void {
-  drawBands(context, raw, { y: TOP, alpha: 1, parts: bands.map(({ group, raw: size }) => ({ group, size })) }, options)
+  const upper = bands.map(({ group, edited, raw: size }) => ({ group, size, edited: edited && !options.isGhost }))
+  drawBands(context, raw, { y: TOP, alpha: 1, parts: upper }, options)
   const alpha = options.isGhost ? GHOST : 1
-  const lower = bands.map(({ group, shown: size }) => ({ group, size }))
+  const lower = bands.map(({ group, shown: size }) => ({ group, size, edited: false }))
   drawBands(context, shown, { y: SHOWN_Y, alpha, parts: lower }, options)
   if (raw.width < NAMED_FROM || options.isCompact) return
   context.globalAlpha = 1
@@ -105,22 +101,27 @@ function drawColumn(
   context.fillText(turnName(bar), raw.x + raw.width / 2, TOP - 4)
 }
 
-type Stack = { y: number; alpha: number; parts: readonly { group: KindGroup; size: number }[] }
+type Stack = { y: number; alpha: number; parts: readonly { group: KindGroup; size: number; edited: boolean }[] }
 
 function drawBands(
   context: CanvasRenderingContext2D,
   { x, width }: Span,
   { y, alpha, parts }: Stack,
-  { palette, only }: DrawOptions,
+  { palette, only, hatch }: DrawOptions & { hatch: Hatch },
 ): void {
   const total = parts.reduce((sum, { size }) => sum + size, 0)
   if (total <= 0 || width <= 0) return
   let top = y
-  for (const { group, size } of parts) {
+  const drawn = width >= SEPARATE_FROM ? width - 1 : width
+  for (const { group, size, edited } of parts) {
     const height = (size / total) * ROW
     context.globalAlpha = only !== undefined && group !== only ? 0.14 : alpha
     context.fillStyle = palette[group]
-    context.fillRect(x, top, width >= SEPARATE_FROM ? width - 1 : width, height)
+    context.fillRect(x, top, drawn, height)
+    if (edited && hatch) {
+      context.fillStyle = hatch
+      context.fillRect(x, top, drawn, height)
+    }
     top += height
   }
 }
@@ -136,7 +137,8 @@ function drawAxis(context: CanvasRenderingContext2D, { width, scale }: MapLayout
   }
 }
 
-type BarStyle = { hatch: CanvasPattern | undefined; alpha: number }
+type Hatch = CanvasPattern | undefined
+type BarStyle = { hatch: Hatch; alpha: number }
 
 function drawBar(context: CanvasRenderingContext2D, { x, width }: Span, y: number, { hatch, alpha }: BarStyle): void {
   if (width <= 0) return
@@ -231,7 +233,7 @@ function line(context: CanvasRenderingContext2D, from: number, y: number, to: nu
 
 const HATCH = 6
 
-function hatchOf(context: CanvasRenderingContext2D, colour: string): CanvasPattern | undefined {
+function hatchOf(context: CanvasRenderingContext2D, colour: string): Hatch {
   const tile = document.createElement('canvas')
   tile.width = HATCH
   tile.height = HATCH

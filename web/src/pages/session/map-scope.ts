@@ -3,7 +3,7 @@ import type { Bar, ContextMap, Turn } from '../../api-types.ts'
 import { groupOf, type KindGroup } from './kinds.ts'
 
 export type Stretch = { from: number; to: number }
-export type Band = { group: KindGroup; raw: number; shown: number }
+export type Band = { group: KindGroup; edited: boolean; raw: number; shown: number }
 /** A turn as one bar, with its kinds as bands. */
 export type TurnBar = Bar & { bands: Band[] }
 
@@ -48,11 +48,16 @@ function columnOf(first: Turn, last: Turn, like: Bar): TurnBar {
 
 function addTo(column: TurnBar, { kind, raw, shown, parts, edits, pinned }: Bar): void {
   const group = groupOf(kind)
-  const band = column.bands.find(one => one.group === group)
+  const edited = edits.length > 0
+  const band = column.bands.find(one => one.group === group && one.edited === edited)
   if (band) {
     band.raw += raw
     band.shown += shown
-  } else column.bands.push({ group, raw, shown })
+  } else {
+    // What is edited of a kind is beside the rest of it.
+    const same = column.bands.findIndex(one => one.group === group)
+    column.bands.splice(same < 0 ? column.bands.length : same, 0, { group, edited, raw, shown })
+  }
   column.raw += raw
   column.shown += shown
   column.parts += parts
@@ -67,6 +72,12 @@ export function turnName({ label }: Bar): string {
 
 export function bandsOf(bar: Bar): readonly Band[] | undefined {
   return 'bands' in bar ? (bar as TurnBar).bands : undefined
+}
+
+/** The bars of single parts, by entry and part. */
+export function barsByPart(bars: readonly Bar[] = []): Map<string, Bar> {
+  const single = bars.filter(({ part, parts }) => part !== null && parts === 1)
+  return new Map(single.map(bar => [`${bar.entry}.${bar.part}`, bar]))
 }
 
 function sumOf(bars: readonly Bar[], key: 'raw' | 'shown'): number {

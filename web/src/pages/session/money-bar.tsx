@@ -1,8 +1,8 @@
-/** What the bill is made of, as one bar: reading, new text, what lost caches cost, and answers. */
+/** What the bill is made of, as one bar: reading, new text, what lost caches cost, answers; and what was saved. */
 import type { Verdict } from '../../api-types.ts'
 import { money, percent } from '../../ui/format.ts'
 
-type Part = Verdict['parts'][number]['part']
+type Part = Verdict['parts'][number]['part'] | 'saved'
 
 const NAMES: Record<Part, string> = {
   read: 'reading the cache',
@@ -14,12 +14,14 @@ const NAMES: Record<Part, string> = {
   server: 'written again after the server’s edits',
   provider: 'written again: the provider lost it',
   output: 'answers',
+  saved: 'saved, not billed',
 }
 
 /** Less than this share is no segment that one could see. */
 const LEAST_SHARE = 0.001
 
-export function MoneyBar({ parts }: Pick<Verdict, 'parts'>) {
+export function MoneyBar({ parts: paid, saved }: Pick<Verdict, 'parts' | 'saved'>) {
+  const parts = [...paid, { part: 'saved' as const, dollars: Math.max(0, saved) }]
   const whole = parts.reduce((total, { dollars }) => total + dollars, 0)
   if (whole < 0.005) return null
   const seen = parts.filter(({ dollars }) => dollars / whole >= LEAST_SHARE)

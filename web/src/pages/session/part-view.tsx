@@ -11,7 +11,7 @@ import { useResource } from '../../resource.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextDiff } from '../../ui/diff.tsx'
 import { Failure } from '../../ui/failure.tsx'
-import { count, dateTime } from '../../ui/format.ts'
+import { count, dateTime, money } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
 import { kindStyle } from '../../ui/tone.ts'
 import { useSteering } from './actions.ts'
@@ -43,6 +43,7 @@ export const PartView = memo(function PartView(props: PartViewProps) {
   const [why, setWhy] = useState(false)
   const [isFolded, setFolded] = useState(role === 'system')
   const classes = ['part', isEdited && 'part-edited', shown === null && 'part-hidden']
+  const tools = <PartActions {...props} why={why} onWhy={() => setWhy(old => !old)} />
   return (
     <article
       className={classes.filter(Boolean).join(' ')}
@@ -59,9 +60,16 @@ export const PartView = memo(function PartView(props: PartViewProps) {
         <Size bar={props.bar} />
         {props.pinned && <span className="badge badge-accent">pinned</span>}
         {isEdited && shown === null && <span className="badge badge-warn">hidden</span>}
-        {isEdited && <Faces face={face} hidden={shown === null} onFace={setFace} />}
-        <PartActions {...props} why={why} onWhy={() => setWhy(old => !old)} />
+        <Worth edits={edits} />
+        {!isEdited && tools}
       </header>
+      {isEdited && (
+        <div className="part-tools">
+          <UndoLast edits={edits} />
+          <Faces face={face} hidden={shown === null} onFace={setFace} />
+          {tools}
+        </div>
+      )}
       <div className="part-body">
         {isFolded ? (
           <Button kind="quiet" small onClick={() => setFolded(false)}>
@@ -104,6 +112,24 @@ function Size({ bar }: { bar: Bar | undefined }) {
   )
 }
 
+/** What the edits of this part saved so far. */
+function Worth({ edits }: { edits: readonly EditState[] }) {
+  const { worth } = useSteering()
+  const dollars = edits.reduce((sum, { id }) => sum + (worth.get(id) ?? 0), 0)
+  return dollars < 0.005 ? null : <span className="badge badge-good">{money(dollars)} saved</span>
+}
+
+function UndoLast({ edits }: { edits: readonly EditState[] }) {
+  const { actions } = useSteering()
+  const last = edits.findLast(({ active }) => active)
+  if (!last) return null
+  return (
+    <Button kind="plain" small title={plainReason(last.why)} onClick={() => actions.undo(last.id)}>
+      Undo
+    </Button>
+  )
+}
+
 const FACES: readonly [Face, string][] = [
   ['shown', 'As shown'],
   ['original', 'As it was'],
@@ -125,17 +151,11 @@ function Faces({ face, hidden, onFace }: { face: Face; hidden: boolean; onFace(f
 
 function PartActions({ entry, state, pinned, why, onWhy }: PartViewProps & { why: boolean; onWhy(): void }) {
   const { actions, openDistill } = useSteering()
-  const { index, original, shown, edits } = state
+  const { index, original, shown } = state
   const place = { entry, part: index, hash: partId(entry, index, original) }
   const isText = original.type === 'text' || original.type === 'tool-result'
-  const last = edits.findLast(({ active }) => active)
   return (
     <div className="part-actions">
-      {last && (
-        <Button kind="plain" small title={plainReason(last.why)} onClick={() => actions.undo(last.id)}>
-          Undo
-        </Button>
-      )}
       {isText && shown !== null && (
         <Button kind="quiet" small onClick={() => actions.discard(place)}>
           Discard

@@ -22,8 +22,8 @@ import { type EditIndex, indexEdits } from './edit-index.ts'
 import { EntryPages } from './entry-pages.ts'
 import { isBookkeeping } from './reasons.ts'
 
-/** More bars than a screen has pixels would not be seen. */
-const BARS = 1500
+/** Some for each pixel of a screen, so that a stretch that is zoomed into still has its single parts. */
+const BARS = 4000
 const CALLS_AT_ONCE = 2000
 
 export type SessionData = {
@@ -43,6 +43,8 @@ export type SessionData = {
   entries: EntryPages
   /** The number of entries, once it is known. */
   total: number | undefined
+  /** Deleted while it is on the screen, here or elsewhere. */
+  isGone: boolean
   reload(): void
 }
 
@@ -96,8 +98,13 @@ export function useSessionData(session: string, at: number | undefined): Session
     for (const readAgain of latest.current) readAgain()
     entries.refresh()
   }, [entries])
+  const total = largest(entries.total, now.value?.entries)
+  const [isGone, setGone] = useState(false)
   useLive(event => {
-    if (event.type === 'reset' || (event.type === 'session.changed' && event.session === session)) reload()
+    const isOurs = event.type === 'session.changed' && event.session === session
+    // A session only grows: without events it is no longer there, and to read it anew would only fail.
+    if (isOurs && event.length === 0 && total) setGone(true)
+    else if (isOurs || event.type === 'reset') reload()
   })
   return {
     info,
@@ -111,7 +118,8 @@ export function useSessionData(session: string, at: number | undefined): Session
     would: isOnlyRecorded ? would.value : undefined,
     moment,
     entries,
-    total: largest(entries.total, now.value?.entries),
+    total,
+    isGone,
     reload,
   }
 }

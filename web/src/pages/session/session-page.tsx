@@ -15,7 +15,6 @@ import {
 } from 'react'
 import type { Bar, ContextMap as MapData } from '../../api-types.ts'
 import { hrefOf, replaceQuery, useRoute } from '../../route.ts'
-import { Button } from '../../ui/button.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { count } from '../../ui/format.ts'
@@ -23,8 +22,6 @@ import { useKeys } from '../../ui/keyboard.ts'
 import { useMedia } from '../../ui/media.ts'
 import { useHeight } from '../../ui/size.ts'
 import { type Tab, Tabs } from '../../ui/tabs.tsx'
-import { InlineText } from '../../ui/text.tsx'
-import { RenameDialog } from '../sessions/rename-dialog.tsx'
 import { type Place, type Steering, SteeringContext, useActions } from './actions.ts'
 import { ColdMoment } from './cold-moment.tsx'
 import { CompactDialog } from './compact-dialog.tsx'
@@ -34,14 +31,14 @@ import { Conversation, type Jump } from './conversation.tsx'
 import { DistillDialog } from './distill-dialog.tsx'
 import { EditsTab } from './edits-tab.tsx'
 import { FilesTab } from './files-tab.tsx'
-import { HeadActions } from './head-actions.tsx'
+import { barsByPart } from './map-scope.ts'
 import { PendingTab } from './pending-tab.tsx'
 import { Scrubber } from './scrubber.tsx'
 import { SearchTab } from './search-tab.tsx'
 import { type SessionData, useSessionData } from './session-data.ts'
+import { SessionHead } from './session-head.tsx'
 import { TimelineTab } from './timeline-tab.tsx'
 import { TurnTree } from './turn-tree.tsx'
-import { VerdictLine } from './verdict-line.tsx'
 import { WhyTab } from './why-tab.tsx'
 import './session.css'
 import './conversation.css'
@@ -69,7 +66,7 @@ export function SessionPage({ session }: { session: string }) {
   const isWide = useMedia('(min-width: 1240px)')
   useJumps(jump, chosen, total)
   const { steering, dialogs } = useDialogs(session, data, total ?? 0)
-  const bars = useMemo(() => barsByPart(data.now), [data.now])
+  const bars = useMemo(() => barsByPart(data.now?.bars), [data.now])
   const [query, setQuery] = useState(address.get('q') ?? '')
   const [tab, setTab] = useState<TabKey>(query === '' ? 'timeline' : 'search')
   const [parts, setParts] = useState<readonly string[]>([])
@@ -78,12 +75,13 @@ export function SessionPage({ session }: { session: string }) {
     setTab('context')
   }
   const marks = useMemo(() => query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [], [query])
+  if (data.isGone) return <Gone />
   if (data.info.error !== undefined) return <NotThere error={data.info.error} retry={data.reload} />
   const hasColumn = isWide && data.turns.length > 1
   const until = at === undefined ? Number.POSITIVE_INFINITY : (data.map?.entries ?? Number.POSITIVE_INFINITY)
   return (
     <SteeringContext value={steering}>
-      <SessionHead session={session} data={data} onOpen={open} />
+      <SessionHead {...{ session, data, bars }} onOpen={open} />
       <ColdMoment
         moment={data.moment.value}
         usedAt={data.info.value?.updatedAt}
@@ -99,11 +97,11 @@ export function SessionPage({ session }: { session: string }) {
         )}
       </MapPanel>
       <div className="session-columns" data-turns={hasColumn}>
-        {hasColumn && <TurnTree session={session} turns={data.turns} seen={seen} onOpen={open} />}
+        {hasColumn && <TurnTree session={session} turns={data.turns} calls={data.calls} seen={seen} onOpen={open} />}
         <SidePanel
           session={session}
           data={data}
-          {...{ at, onAt, open, seen, hasColumn, query, onQuery: setQuery, tab, setTab, parts, setParts }}
+          {...{ bars, at, onAt, open, seen, hasColumn, query, onQuery: setQuery, tab, setTab, parts, setParts }}
         />
         {total === 0 && <EmptyState title="Nothing was said yet" />}
         {total !== undefined && total > 0 && (
@@ -193,86 +191,10 @@ function SeenMap({ map, data: { turns, would }, see, onOpen }: SeenMapProps) {
   return <ContextMap map={map} turns={turns} ghost={ghost} visible={visible} onChoose={bar => onOpen(bar.entry)} />
 }
 
-type HeadProps = { session: string; data: SessionData; onOpen(entry: number): void }
-
-function SessionHead({ session, data: { info, summary, verdict, would, reload }, onOpen }: HeadProps) {
-  const [renaming, setRenaming] = useState(false)
-  const { value } = info
-  const title = value?.about.title || summary?.title || ''
-  const project = value?.about.project?.split(/[/\\]/).findLast(Boolean)
-  return (
-    <header className="session-head">
-      <p className="crumbs">
-        <a href={hrefOf('sessions')}>Sessions</a>
-        {project && (
-          <>
-            {' / '}
-            <a href={`${hrefOf('sessions')}?project=${encodeURIComponent(project)}`}>
-              <InlineText text={project} />
-            </a>
-          </>
-        )}
-      </p>
-      <div className="page-head">
-        <h1>
-          <InlineText text={title || session} />{' '}
-          <Button kind="quiet" small label="Rename and tag" onClick={() => setRenaming(true)}>
-            ✎
-          </Button>
-        </h1>
-        <HeadActions session={session} onChanged={reload} />
-      </div>
-      {value && (
-        <p className="session-about">
-          {value.about.client && <span className="chip">{value.about.client}</span>}
-          <span className="chip">{value.model}</span>
-          {value.about.recorded ? (
-            <span className="chip chip-recorded" title="Imported: Palimpsest had no part in it">
-              recorded
-            </span>
-          ) : (
-            <span className="chip">{value.policy === 'none' ? 'sends everything' : value.policy}</span>
-          )}
-          {value.about.tags?.map(tag => (
-            <a key={tag} className="chip" href={`${hrefOf('sessions')}?tag=${encodeURIComponent(tag)}`}>
-              <InlineText text={tag} />
-            </a>
-          ))}
-          {value.parent && (
-            <span>
-              fork of <a href={hrefOf('sessions', value.parent.id)}>{value.parent.id}</a>
-            </span>
-          )}
-          {value.about.parent && (
-            <span>
-              {LINKS[value.about.reason ?? 'sub-agent']}{' '}
-              <a href={hrefOf('sessions', value.about.parent)}>{value.about.parent}</a>
-            </span>
-          )}
-          <code className="dim session-own-id">
-            <InlineText text={session} />
-          </code>
-        </p>
-      )}
-      <VerdictLine {...{ verdict, summary, would, onOpen }} />
-      {renaming && (
-        <RenameDialog
-          session={{ id: session, title, about: value?.about ?? {} }}
-          onClose={renamed => {
-            setRenaming(false)
-            if (renamed) reload()
-          }}
-        />
-      )}
-    </header>
-  )
-}
-
-const LINKS = { compaction: 'goes on from', rewind: 'goes back in', 'sub-agent': 'started by', fork: 'fork of' }
-
 type SidePanelProps = {
   session: string
   data: SessionData
+  bars: ReadonlyMap<string, Bar>
   at: number | undefined
   onAt(at: number | undefined): void
   open(entry: number): void
@@ -288,7 +210,7 @@ type SidePanelProps = {
 }
 
 function SidePanel(props: SidePanelProps) {
-  const { session, data, at, onAt, open, seen, hasColumn, query, onQuery, tab, setTab, parts, setParts } = props
+  const { session, data, bars, at, onAt, open, seen, hasColumn, query, onQuery, tab, setTab, parts, setParts } = props
   const input = useRef<HTMLInputElement>(null)
   useKeys({
     '/': () => {
@@ -296,15 +218,14 @@ function SidePanel(props: SidePanelProps) {
       requestAnimationFrame(() => input.current?.focus())
     },
   })
-  const { now, calls, edits, turns, verdict } = data
-  const worth = useMemo(() => new Map(verdict?.edits.map(({ id, dollars }) => [id, dollars])), [verdict])
+  const { now, calls, edits, turns } = data
   const active = edits.all.filter(edit => edit.active).length
   const length = now?.length ?? 0
   const project = data.info.value?.about.project
   const tree: Tab<TabKey> = {
     key: 'turns',
     label: 'Turns',
-    content: <TurnTree session={session} turns={turns} seen={seen} onOpen={open} />,
+    content: <TurnTree session={session} turns={turns} calls={calls} seen={seen} onOpen={open} />,
   }
   const tabs: Tab<TabKey>[] = [
     ...(hasColumn || turns.length < 2 ? [] : [tree]),
@@ -318,7 +239,7 @@ function SidePanel(props: SidePanelProps) {
       key: 'edits',
       label: 'Edits',
       badge: active > 0 ? count(active) : '',
-      content: <EditsTab edits={edits.all} worth={worth} onOpen={open} />,
+      content: <EditsTab edits={edits.all} bars={bars} onOpen={open} />,
     },
     {
       key: 'context',
@@ -351,6 +272,7 @@ function SidePanel(props: SidePanelProps) {
   ]
   return (
     <aside className="side" aria-label="About this session">
+      <h2 className="visually-hidden">About this session</h2>
       <Tabs<TabKey> label="About this session" tabs={tabs} chosen={tab} onChoose={setTab} />
     </aside>
   )
@@ -371,9 +293,19 @@ function NotThere({ error, retry }: { error: unknown; retry(): void }) {
   )
 }
 
+function Gone() {
+  return (
+    <EmptyState title="This session was deleted">
+      <a href={hrefOf('sessions')}>To the list of sessions</a>
+    </EmptyState>
+  )
+}
+
 /** The dialogs of the page, and what opens them. */
 function useDialogs(session: string, data: SessionData, total: number) {
   const scale = data.now?.scale ?? 1
+  const { verdict } = data
+  const worth = useMemo(() => new Map(verdict?.edits.map(({ id, dollars }) => [id, dollars])), [verdict])
   const actions = useActions(session, data.reload, scale)
   const [compactFrom, startCompact] = useState<number>()
   const [stretch, setStretch] = useState<{ from: number; to: number }>()
@@ -382,12 +314,13 @@ function useDialogs(session: string, data: SessionData, total: number) {
     () => ({
       actions,
       scale,
+      worth,
       compactFrom,
       startCompact,
       openCompact: (from, to) => setStretch({ from, to }),
       openDistill: (place, text) => setPart({ place, text }),
     }),
-    [actions, scale, compactFrom],
+    [actions, scale, worth, compactFrom],
   )
   const closeStretch = () => {
     setStretch(undefined)
@@ -408,12 +341,6 @@ function useJumps(jump: { readonly current: Jump | undefined }, entry: number | 
   useEffect(() => {
     if (isThere) jump.current?.(entry)
   }, [jump, entry, isThere])
-}
-
-/** The bars of single parts. */
-function barsByPart(map: MapData | undefined): Map<string, Bar> {
-  const single = (map?.bars ?? []).filter(({ part, parts }) => part !== null && parts === 1)
-  return new Map(single.map(bar => [`${bar.entry}.${bar.part}`, bar]))
 }
 
 function numberIn(text: string | null): number | undefined {

@@ -1,7 +1,7 @@
 /** The session as a tree: turns; in a turn that is open its calls, with the tools that each called, and its subagents. */
 import { useState } from 'react'
 import { getJson } from '../../api.ts'
-import type { Turn } from '../../api-types.ts'
+import type { TimelineCall, Turn } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
 import { hrefOf } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
@@ -13,6 +13,7 @@ import { groupOf } from './kinds.ts'
 export type TurnTreeProps = {
   session: string
   turns: readonly Turn[]
+  calls: readonly TimelineCall[]
   /** The first entry that is on the screen. */
   seen: number | undefined
   onOpen(entry: number): void
@@ -20,7 +21,7 @@ export type TurnTreeProps = {
 
 const FIRST = 100
 
-export function TurnTree({ session, turns: all, seen, onOpen }: TurnTreeProps) {
+export function TurnTree({ session, turns: all, calls, seen, onOpen }: TurnTreeProps) {
   const turns = all.filter(({ turn, calls }) => turn > 0 || calls > 0)
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set())
   const [limit, setLimit] = useState(FIRST)
@@ -62,10 +63,9 @@ export function TurnTree({ session, turns: all, seen, onOpen }: TurnTreeProps) {
               </button>
             </div>
             <div className="turn-bar" aria-hidden="true">
-              <i
-                className={turn.cacheLost > 0 ? 'turn-lost' : undefined}
-                style={{ width: `${(turn.dollars / mostExpensive) * 100}%` }}
-              />
+              {partsOf(turn, calls).map(([name, dollars]) => (
+                <i key={name} className={name} style={{ width: `${(dollars / mostExpensive) * 100}%` }} />
+              ))}
             </div>
             {open.has(turn.entry) && <Steps session={session} turn={turn} onOpen={onOpen} />}
           </li>
@@ -78,6 +78,18 @@ export function TurnTree({ session, turns: all, seen, onOpen }: TurnTreeProps) {
       )}
     </section>
   )
+}
+
+/** What a turn cost, without and with the calls that found less in the cache than was there. */
+function partsOf({ dollars, firstCall, calls: own }: Turn, calls: readonly TimelineCall[]): [string, number][] {
+  const lost = calls
+    .slice(firstCall - 1, firstCall - 1 + own)
+    .reduce((sum, { miss, paid }) => (miss ? sum + paid.dollars : sum), 0)
+  const red = Math.min(dollars, lost)
+  return [
+    ['turn-kept', dollars - red],
+    ['turn-lost', red],
+  ]
 }
 
 type Told = Pick<Turn, 'title' | 'at' | 'calls' | 'tokens' | 'tools' | 'agents' | 'errors' | 'saved'>

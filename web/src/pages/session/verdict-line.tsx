@@ -6,7 +6,7 @@ import { count, money, percent, plural, tokens } from '../../ui/format.ts'
 import { Info } from '../../ui/info.tsx'
 import { InlineText } from '../../ui/text.tsx'
 import { useSteering } from './actions.ts'
-import { placeName } from './edit-index.ts'
+import { EditSubject, type EditSubjectProps } from './edit-subject.tsx'
 import { MoneyBar } from './money-bar.tsx'
 import { isBookkeeping, plainReason } from './reasons.ts'
 
@@ -14,18 +14,17 @@ export type VerdictProps = {
   verdict: Verdict | undefined
   summary: Summary | undefined
   would: Would | undefined
-  onOpen(entry: number): void
-}
+} & Pick<EditSubjectProps, 'bars' | 'onOpen'>
 
-export function VerdictLine({ verdict, summary, would, onOpen }: VerdictProps) {
+export function VerdictLine({ verdict, summary, would, bars, onOpen }: VerdictProps) {
   if (!verdict || !summary) return <div className="verdict-waiting" aria-busy="true" />
   return (
     <section className="session-verdict" aria-label="Verdict">
       <p className="verdict">
         <Sentence verdict={verdict} would={would} />
       </p>
-      {would && <WouldLine would={would} onOpen={onOpen} />}
-      <MoneyBar parts={verdict.parts} />
+      {would && <WouldLine {...{ would, bars, onOpen }} />}
+      <MoneyBar {...verdict} />
       <Facts verdict={verdict} summary={summary} />
     </section>
   )
@@ -148,8 +147,10 @@ function WouldCost({ would: { policy, dollars, saved, share, evidence, edits } }
   )
 }
 
+type WouldProps = { would: Would } & Pick<EditSubjectProps, 'bars' | 'onOpen'>
+
 /** By which edits, or why by none. */
-function WouldLine({ would, onOpen }: { would: Would; onOpen(entry: number): void }) {
+function WouldLine({ would, bars, onOpen }: WouldProps) {
   const [open, setOpen] = useState(false)
   const { policy, saved, edits } = would
   if (edits === 0)
@@ -160,36 +161,31 @@ function WouldLine({ would, onOpen }: { would: Would; onOpen(entry: number): voi
       <button type="button" className="link" onClick={() => setOpen(true)}>
         See the {plural(edits, 'edit')}
       </button>
-      {open && <WouldDialog would={would} onClose={() => setOpen(false)} onOpen={onOpen} />}
+      {open && <WouldDialog {...{ would, bars, onOpen }} onClose={() => setOpen(false)} />}
     </p>
   )
 }
 
 const MOST = 300
 
-function WouldDialog({ would, onClose, onOpen }: { would: Would; onClose(): void; onOpen(entry: number): void }) {
+function WouldDialog({ would, bars, onClose, onOpen }: WouldProps & { onClose(): void }) {
   const real = would.list.filter(edit => !isBookkeeping(edit))
   const { scale } = useSteering()
+  const open = (entry: number) => {
+    onClose()
+    onOpen(entry)
+  }
   return (
     <Dialog wide title={`What ${would.policy} would have done`} onClose={onClose}>
       <p className="dim">
-        {plural(real.length, 'edit')}, the most valuable first; {count(would.edits - real.length)} of book-keeping.
-        Nothing was changed.
+        {plural(real.length, 'edit')}, the most valuable first
+        {would.edits > real.length && `; ${count(would.edits - real.length)} of book-keeping`}. Nothing was changed.
       </p>
       <ol className="would-edits">
         {real.slice(0, MOST).map(edit => (
           <li key={edit.id}>
             <b className="number">{money(edit.dollars)}</b>
-            <button
-              type="button"
-              className="link"
-              onClick={() => {
-                onClose()
-                onOpen(edit.target.type === 'range' ? edit.target.from : edit.target.entry)
-              }}
-            >
-              {placeName(edit)}
-            </button>
+            <EditSubject edit={edit} bars={bars} onOpen={open} />
             <span>
               <InlineText text={plainReason(edit.why)} />
             </span>

@@ -1,7 +1,6 @@
 /** The whole session as a thin strip: a drag over it, or its two handles by arrow keys, choose what the map shows. */
 import { type KeyboardEvent, type PointerEvent, useMemo, useState } from 'react'
 import type { ContextMap } from '../../api-types.ts'
-import { Button } from '../../ui/button.tsx'
 import { groupOf } from './kinds.ts'
 import type { Stretch } from './map-scope.ts'
 
@@ -42,13 +41,8 @@ export function ZoomStrip({ map, zoom, onZoom }: ZoomProps) {
   }
   return (
     <>
-      <span className="zoom-name">
-        {!zoom && <span aria-hidden="true">drag to zoom</span>}
-        {zoom && (
-          <Button small kind="quiet" onClick={() => onZoom(undefined)}>
-            Show all
-          </Button>
-        )}
+      <span className="zoom-name" aria-hidden="true">
+        drag to zoom
       </span>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: a drag is for the pointer; keys have the two sliders in it */}
       <div
@@ -56,7 +50,9 @@ export function ZoomStrip({ map, zoom, onZoom }: ZoomProps) {
         data-testid="zoom"
         onPointerDown={event => {
           event.currentTarget.setPointerCapture(event.pointerId)
-          setDrag([shareAt(event), shareAt(event)])
+          const side = event.target instanceof HTMLElement && event.target.dataset['side']
+          // A handle moves one end, the strip begins anew.
+          setDrag([side === 'from' ? to : side === 'to' ? from : shareAt(event), shareAt(event)])
         }}
         onPointerMove={event => drag && setDrag([drag[0], shareAt(event)])}
         onPointerUp={() => {
@@ -73,6 +69,7 @@ export function ZoomStrip({ map, zoom, onZoom }: ZoomProps) {
             role="slider"
             tabIndex={0}
             className="zoom-handle"
+            data-side={side}
             style={{ left: `${(side === 'from' ? from : to) * 100}%` }}
             aria-label={side === 'from' ? 'Zoom: beginning' : 'Zoom: end'}
             aria-valuemin={0}
