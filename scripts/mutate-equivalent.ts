@@ -70,11 +70,6 @@ const ROWS: readonly Row[] = [
     why: 'no two lists have one name',
   },
   {
-    file: 'src/ledger/family.ts',
-    line: 'export const LAST_SEQ = 2 ** 31 - 1',
-    why: 'two numbers more or less, and no session has so many events',
-  },
-  {
     file: 'src/view/slots.ts',
     line: 'while (inner.offsetsUpTo < slot) {',
     texts: ['<='],

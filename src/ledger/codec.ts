@@ -93,7 +93,8 @@ function withContents(body: string, contents: ReadonlyMap<string, string>): Even
   return parseStored(body, (_, value) => {
     if (!isRecord(value)) return value
     const hash = value[KEY]
-    if (typeof hash === 'string' && Object.keys(value).length === 1) {
+    // A user's key of that name is escaped.
+    if (typeof hash === 'string') {
       const text = contents.get(hash)
       if (text === undefined) throw new PalimpsestError('LEDGER_CORRUPT', `The content ${hash} is missing.`, { hash })
       return text
@@ -108,11 +109,10 @@ export function decodeLight(light: string): LightEntry {
 
 function encodeBody(event: Event, contents: Map<string, string>): string {
   const plain = JSON.stringify(event)
-  const isPlain = plain.length <= LARGE_CHARS || !holdsLarge(event)
-  if (isPlain && !plain.includes(MARK)) return plain
+  if (!holdsLarge(event) && !plain.includes(MARK)) return plain
   return JSON.stringify(event, (_, value: unknown) => {
     // A lone surrogate would not survive as text of its own; as JSON it does.
-    if (typeof value === 'string' && value.length > LARGE_CHARS && value.isWellFormed()) {
+    if (typeof value === 'string' && isLarge(value) && value.isWellFormed()) {
       const hash = contentHash(value)
       contents.set(hash, value)
       return { [KEY]: hash }
@@ -122,8 +122,12 @@ function encodeBody(event: Event, contents: Map<string, string>): string {
   })
 }
 
+function isLarge(text: string): boolean {
+  return text.length > LARGE_CHARS
+}
+
 function holdsLarge(value: unknown): boolean {
-  if (typeof value === 'string') return value.length > LARGE_CHARS
+  if (typeof value === 'string') return isLarge(value)
   return Object.values(value ?? {}).some(holdsLarge)
 }
 

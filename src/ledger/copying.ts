@@ -31,7 +31,7 @@ type CopyOptions = {
 
 const EVENTS_AT_ONCE = 200
 const CHARS_AT_ONCE = 1_000_000
-const NO_LIMIT = 2 ** 31 - 1
+const NO_LIMIT = 0x7fffffff
 
 export async function copyLedger(from: LedgerStore, to: CopyStore, options: CopyOptions = {}): Promise<Copied> {
   const { user, progress } = options
@@ -60,8 +60,8 @@ async function copySession(
   const { id, createdAt: at, meta, parent } = session
   const rows = await from.read(id)
   const before = await to.find(id)
-  const made = before ?? (await to.open(id, { at, meta, ...(parent ? { parent } : {}) }))
-  const there = made.length > rows.length ? await to.read(id, { to: rows.length - 1 }) : await to.read(id)
+  if (!before) await to.open(id, { at, meta, ...(parent ? { parent } : {}) })
+  const there = await to.read(id, { to: rows.length - 1 })
   const last = there.at(-1)
   if (last && rows[last.seq]?.hash !== last.hash) throw differs(id)
   const missing = rows.slice(there.length)

@@ -23,7 +23,6 @@ export class SqliteFile {
       this.#db.exec(`PRAGMA busy_timeout = ${busyMs}`)
       this.#db.exec('PRAGMA journal_mode = WAL')
       this.#db.exec('PRAGMA synchronous = FULL')
-      this.#db.exec('PRAGMA foreign_keys = ON')
       migrate(this.#db, path, migrations)
     })
   }
@@ -88,7 +87,7 @@ export class OpenedFiles {
 
   constructor(path: string) {
     const whole = resolve(path)
-    this.#files = path === ':memory:' ? [] : [byInode(whole), byLink(`${whole}-wal`)].filter(file => file !== undefined)
+    this.#files = [byInode(whole), byLink(`${whole}-wal`)].filter(file => file !== undefined)
   }
 
   check(): void {
@@ -187,7 +186,7 @@ const KNOWN: Record<number, [ErrorCode, string]> = {
 /** Translates SQLite's failures to our error codes, with advice. */
 function asStoreError(error: unknown, path?: string): unknown {
   if (error instanceof PalimpsestError || !(error instanceof Error)) return error
-  const code = 'errcode' in error && typeof error.errcode === 'number' ? error.errcode & 0xff : -1
+  const code = 'errcode' in error ? Number(error.errcode) & 0xff : -1
   const [name, message] = KNOWN[code] ?? (['STORE_FAILED', error.message] as const)
   return new PalimpsestError(name, message + (path ? ` (${path})` : ''), { sqlite: error.message }, error)
 }

@@ -8,7 +8,7 @@ export type FamilySession = { key: number; id: string; parent: number | null; fo
 export type StoredEvent = Omit<Row, 'body'> & { body: string }
 
 /** Higher than the number of any event. */
-export const LAST_SEQ = 2 ** 31 - 1
+export const LAST_SEQ = 0x7fffffff
 
 /** Every session that is read is locked: nobody else writes to it until the transaction ends. */
 export interface FamilyTables {

@@ -21,8 +21,8 @@ export function ledgerId(owner: string | undefined, name: string): string {
 }
 
 export function ownerIn(id: string): { owner: string | undefined; name: string } {
-  const [, user, name] = OWNED.exec(id) ?? []
-  if (user === undefined || name === undefined) return { owner: undefined, name: id }
+  const [, user, name = id] = OWNED.exec(id) ?? []
+  if (user === undefined) return { owner: undefined, name }
   return { owner: user.replaceAll('%2F', '/').replaceAll('%25', '%'), name }
 }
 

@@ -58,7 +58,7 @@ export function* redactSessions(
   for (const one of affected) yield* rechain(tables, one, { left, work })
   yield* ask(tables.dropContents(new Set([...changes.values()].flatMap(({ old }) => referencesIn(old)))))
   const keys = [...new Set([...changes.values()].map(({ key }) => key))]
-  if (keys.length > 0) yield* ask(tables.forget(keys))
+  yield* ask(tables.forget(keys))
   return {
     redacted: affected.map(one => ({
       session: one.session.id,

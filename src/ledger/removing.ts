@@ -32,7 +32,7 @@ export function* removeSessions(tables: FamilyTables, ids: readonly string[], re
     buried.push(tombstone)
   }
   yield* ask(tables.dropContents(contents))
-  if (buried.length > 0) yield* ask(tables.forget([...gone, ...heirs]))
+  yield* ask(tables.forget([...gone, ...heirs]))
   return { buried, heirs: [...heirs].filter(key => !gone.has(key)) }
 }
 

@@ -171,9 +171,9 @@ export class SqliteIndex implements IndexTables {
   /** The number of a session's last document up to an event, or -1: documents are numbered as events are. */
   lastDocument(key: number, seq: number): number {
     let low = -1
-    let high = (this.done(key)?.documents ?? 0) - 1
+    let high = this.done(key)?.documents ?? 0
     while (low < high) {
-      const middle = Math.ceil((low + high) / 2)
+      const middle = (low + high + 1) >> 1
       const [row] = this.#all('SELECT seq FROM recall_documents WHERE id = ?', [idOf(key, middle)])
       if (row && Number(row['seq']) <= seq) low = middle
       else high = middle - 1
