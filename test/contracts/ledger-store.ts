@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { contentHash, encodeEvent, GENESIS } from '../../src/ledger/codec.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import type { RedactEvent } from '../../src/ledger/redaction.ts'
+import { lastLink, type RedactEvent } from '../../src/ledger/redaction.ts'
 import type { LedgerStore, ListOptions, NewRow, Row } from '../../src/ledger/store.ts'
 import type { Event } from '../../src/model/types.ts'
 import { search } from '../../src/recall/search.ts'
@@ -33,6 +33,8 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.deepEqual(await store.read('a'), written.map(plain))
         assert.deepEqual(await store.read('a', { from: 1, to: 2 }), written.slice(1, 3).map(plain))
         assert.deepEqual(await store.read('a', { only: [0, 3] }), [written[0]!, written[3]!].map(plain))
+        const contents = new Map(written.flatMap(row => [...(row.contents ?? [])]))
+        assert.deepEqual(await store.contents([...contents.keys()]), contents)
         const light = await store.read('a', { lightType: 'entry' })
         assert.ok(light.every(row => row.body === undefined))
         assert.deepEqual(await store.read('a', { besidesEntries: true }), [])
@@ -88,6 +90,16 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.deepEqual(await bodies('c'), [all[0]!.body, all[1]!.body, 'b2', 'c3'])
         assert.deepEqual(await bodies('d'), [all[0]!.body])
         assert.equal((await bodies('a')).length, 4)
+        const forked = await store.read('c')
+        assert.deepEqual(await store.read('c', { only: [0, 1, 2, 3] }), forked)
+        assert.deepEqual(await store.read('c', { only: [1, 3] }), [forked[1], forked[3]])
+        for (const [from, to] of [
+          [1, 2],
+          [2, 3],
+          [3, 9],
+          [4, 9],
+        ] as const)
+          assert.deepEqual(await store.read('c', { from, to }), forked.slice(from, to + 1))
         assert.equal((await store.find('d'))?.length, 1)
         assert.deepEqual((await store.find('b'))?.parent, { id: 'a', seq: 1 })
       }))
@@ -187,6 +199,9 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.equal((await search(await store.index('all'), 'fox', { limit: 9 })).length, 2)
         const among = { among: (id: string) => id === 'b' }
         assert.equal((await search(await store.index(among), 'fox', { limit: 9 })).length, 0)
+        await store.append('b', rows(['0', '1', 'a fox again']).slice(2))
+        assert.equal((await search(await store.index('all'), 'fox', { limit: 9 })).length, 3, 'also a second time')
+        await assert.rejects(store.index({ session: 'nobody' }), { code: 'SESSION_NOT_FOUND' })
       }))
 
     test('a removed session is gone with what only it held, and leaves a tombstone', () =>
@@ -209,6 +224,8 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.equal((await search(await store.index('all'), 'lazy', { limit: 9 })).length, 1)
         assert.equal((await store.open('a', { at: 9, meta: '{}' })).length, 0)
         assert.equal((await store.read('a')).length, 0)
+        assert.equal(await store.append('a', rows(['begun anew'])), true)
+        assert.equal((await store.read('a')).length, 1)
       }))
 
     test('forks of a removed session keep their whole chain and can be searched', () =>
@@ -285,12 +302,18 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         await store.open('a', { at: 0, meta: '{}' })
         const long = `xylophone ${'z'.repeat(20_000)}`
         await store.append('a', rows(['one', 'the xylophone', long, 'four']))
-        await store.open('b', { at: 0, meta: '{}', parent: { id: 'a', seq: 2 } })
+        await store.setMeta('a', '{"title":"on a xylophone"}')
+        await store.open('b', { at: 0, meta: '{"title":"xylophone"}', parent: { id: 'a', seq: 2 } })
+        await store.open('titled', { at: 0, meta: '{"title":"xylophones"}' })
+        assert.equal((await search(await store.index('all'), 'xylophone', { limit: 9 })).length, 2)
         const { head } = await loaded(store, 'b')
         await store.open('e', { at: 0, meta: '{}', parent: { id: 'b', seq: 2 } })
         await (await loaded(store, 'e')).append([{ type: 'decision', text: 'a second xylophone' }], 1)
         await store.open('c', { at: 0, meta: '{}', parent: { id: 'a', seq: 0 } })
-        const redacted = await store.redact(['a', 'e'], { text: 'xylophone' }, { at: 7, by: 'alice' })
+        const covered = ['nobody', 'a', 'e', 'titled']
+        const redacted = await store.redact(covered, { text: 'xylophone' }, { at: 7, by: 'alice' })
+        assert.equal((await search(await store.index('all'), 'four', { limit: 9 })).length, 1)
+        for (const { meta } of await store.list()) assert.ok(!meta.includes('xylophone'))
         const changed = redacted.map(({ session, changed }) => [session, changed])
         assert.deepEqual(changed, [
           ['a', 2],
@@ -304,11 +327,22 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
           assert.deepEqual(await found(store, 'one', id), [0])
         }
         const [last] = await new Ledger(store, 'b').events([3])
-        const { type, from, events, head: before } = last!.event as RedactEvent
+        const { type, from, events, head: before, link } = last!.event as RedactEvent
         assert.deepEqual({ type, from, events, before }, { type: 'redact', from: 1, events: 3, before: head.hash })
+        assert.equal(link, lastLink(['one', 'the xylophone', long].map(text => ({ event: said(text) }))))
         assert.equal((await store.contents([contentHash(long)])).size, 0)
         assert.equal((await store.read('c')).length, 1)
         assert.deepEqual(await store.redact(['a'], { text: 'xylophone' }, { at: 8, by: 'alice' }), [])
+      }))
+
+    test('covering a text is a use of its session', () =>
+      withStore(async store => {
+        for (const [at, id] of ['a', 'b'].entries()) await store.open(id, { at, meta: '{}' })
+        await store.append('a', rows(['the xylophone']))
+        const order = async () => (await store.list()).map(({ id }) => id)
+        assert.deepEqual(await order(), ['b', 'a'])
+        await store.redact(['a'], { text: 'xylophone' }, { at: 7, by: 'alice' })
+        assert.deepEqual(await order(), ['a', 'b'])
       }))
 
     test('whatever is appended, forked, removed and covered, each session has its own and can be searched', () =>
@@ -322,7 +356,8 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
       await one.remove(['a'], { at: 1, by: 'alice' })
       await assert.rejects(two.append('a', rows(['one', 'two', 'three']).slice(2)), { code: 'SESSION_NOT_FOUND' })
       await one.open('a', { at: 2, meta: '{}' })
-      assert.deepEqual(await two.read('a'), [])
+      assert.equal(await two.append('a', rows(['begun anew'])), true)
+      assert.equal((await two.read('a')).length, 1)
       await one.close()
       await two.close()
     })
@@ -365,11 +400,14 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
 function rows(texts: readonly string[]): NewRow[] {
   let prev = GENESIS
   return texts.map((text, seq) => {
-    const event: Event = { type: 'entry', message: { role: 'user', parts: [{ type: 'text', text }] } }
-    const row = encodeEvent(event, { prev, seq, at: seq })
+    const row = encodeEvent(said(text), { prev, seq, at: seq })
     prev = row.hash
     return row
   })
+}
+
+function said(text: string): Event {
+  return { type: 'entry', message: { role: 'user', parts: [{ type: 'text', text }] } }
 }
 
 function plain({ contents: _, ...row }: NewRow): Row {

@@ -92,6 +92,12 @@ describe('events and rows', () => {
     assert.equal(roundTrip(holding('small')).row.contents, undefined)
   })
 
+  test('texts of 16,384 characters stay in the row, longer ones do not', () => {
+    const [longest, larger] = ['x'.repeat(16_384), 'y'.repeat(16_385)]
+    assert.deepEqual([...roundTrip(holding([longest, larger])).row.contents!.values()], [larger])
+    assert.equal(roundTrip(holding([longest, longest])).row.contents, undefined)
+  })
+
   test('the light form says which calls an entry makes and answers, without its content', () => {
     const parts = [
       { type: 'text' as const, text: 'x'.repeat(LARGE) },
@@ -260,15 +266,20 @@ describe('the hash chain', () => {
     await store.open('s', { at: 0, meta: '{}' })
     const ledger = new Ledger(store, 's')
     await ledger.append(events, 0)
+    let left = events.length
     const short: LedgerStore = Object.assign(Object.create(store), {
-      read: async (...args: Parameters<LedgerStore['read']>) => (await store.read(...args)).slice(0, 3),
+      read: async (...args: Parameters<LedgerStore['read']>) => (await store.read(...args)).slice(0, left),
       append: async (...args: Parameters<LedgerStore['append']>) => store.append(...args),
       contents: async (hashes: readonly string[]) => store.contents(hashes),
     })
     await store.open('t', { at: 0, meta: '{}' })
     const watched = new Ledger(short, 't')
     await watched.append(events, 0)
-    await assert.rejects(watched.verify(), { code: 'LEDGER_CORRUPT', message: /event 3 is missing/ })
+    for (left of [3, events.length - 1])
+      await assert.rejects(watched.verify(), {
+        code: 'LEDGER_CORRUPT',
+        message: new RegExp(`event ${left} is missing`),
+      })
     await store.close()
   })
 })

@@ -1,6 +1,7 @@
 /** Copies of ledgers: whatever was forked and removed, the copy is the same, and copying again or on changes nothing. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { encodeEvents, GENESIS } from '../../src/ledger/codec.ts'
 import { copyLedger } from '../../src/ledger/copying.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { ledgerId } from '../../src/ledger/owners.ts'
@@ -8,6 +9,7 @@ import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import type { NewRow } from '../../src/ledger/store.ts'
 import type { Event } from '../../src/model/types.ts'
 import * as fc from '../property.ts'
+import { storeWith } from './store-with.ts'
 
 const said = (text: string): Event => ({ type: 'entry', message: { role: 'user', parts: [{ type: 'text', text }] } })
 const LARGE = 'large '.repeat(5000)
@@ -144,6 +146,39 @@ describe('a copy', () => {
     await assert.rejects(copyLedger(from, to), { code: 'CONFLICT', message: /removed at the target/ })
     assert.equal((await to.find('one'))?.length, 2, 'the sessions were copied')
   })
+
+  test('takes the oldest session first', async () => {
+    const { from, to } = await open()
+    for (const [id, at] of [
+      ['c', 4],
+      ['a', 3],
+      ['d', 9],
+      ['b', 2],
+    ] as const)
+      await make(from, id, at)
+    const told: string[] = []
+    await copyLedger(from, to, { progress: id => told.push(id) })
+    assert.deepEqual(told, ['one', 'b', 'a', 'c', 'd'])
+  })
+
+  test('of a session that somebody writes at the target meanwhile is refused', async () => {
+    const { from, to } = await open()
+    const busy = Object.assign(storeWith(to, { append: async () => false }), { addTombstones: to.addTombstones })
+    await assert.rejects(copyLedger(from, busy), { code: 'CONFLICT', message: /session one/ })
+  })
+
+  test('proves the record of removed sessions, at the source and at the target', async () => {
+    const { from, to } = await open()
+    await from.remove(['one'], { at: 7, by: 'user:ann' })
+    const forged = async () => (await from.tombstones()).map(one => ({ ...one, by: 'user:bob' }))
+    const taking = (tombstones: typeof forged, inner: SqliteLedger) =>
+      Object.assign(storeWith(inner, { tombstones }), { addTombstones: async () => undefined })
+    await assert.rejects(copyLedger(taking(forged, from), to), { code: 'LEDGER_CORRUPT' })
+    assert.deepEqual(await to.tombstones(), [])
+    let asked = 0
+    const late = async () => (asked++ === 0 ? [] : forged())
+    await assert.rejects(copyLedger(from, taking(late, to)), { code: 'LEDGER_CORRUPT' })
+  })
 })
 
 test('a long session is copied in batches, of bounded number and size', async () => {
@@ -151,7 +186,12 @@ test('a long session is copied in batches, of bounded number and size', async ()
   await make(from, 'many', 1)
   await append(from, 'many', ...Array.from({ length: 450 }, (_, n) => `${n}`))
   await make(from, 'long', 2)
-  await append(from, 'long', ...Array.from({ length: 250 }, () => 'x'.repeat(10_000)))
+  const [row] = encodeEvents([{ event: said(''), at: 5 }], { prev: GENESIS, seq: 0 })
+  await append(from, 'long', ...Array.from({ length: 200 }, () => 'x'.repeat(10_000 - row!.body.length)))
+  await make(from, 'wide', 3)
+  const parts = Array.from({ length: 70 }, () => ({ type: 'text' as const, text: 'x'.repeat(15_000) }))
+  const wide: Event = { type: 'entry', message: { role: 'user', parts } }
+  await new Ledger(from, 'wide').append([wide], 5)
   const batches: NewRow[][] = []
   const appended = to.append.bind(to)
   to.append = async (id, rows) => {
@@ -160,8 +200,16 @@ test('a long session is copied in batches, of bounded number and size', async ()
   }
   await copyLedger(from, to)
   assert.deepEqual(await contentOf(to), await contentOf(from))
-  assert.ok(batches.every(rows => rows.length <= 200))
   const sizes = batches.map(rows => rows.reduce((sum, { body }) => sum + body.length, 0))
-  assert.ok(sizes.every(size => size > 0 && size <= 1_000_000))
-  assert.equal(batches.length, 3 + 3, 'no more of them than that takes')
+  assert.deepEqual(
+    batches.map(rows => rows.length),
+    [200, 200, 50, 100, 100, 1],
+    'no more of them than that takes',
+  )
+  assert.ok(
+    sizes.slice(0, -1).every(size => size > 0 && size <= 1_000_000),
+    'a single event may have more',
+  )
+  await copyLedger(from, to)
+  assert.equal(batches.length, 6, 'nothing is appended again')
 })

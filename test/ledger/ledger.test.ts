@@ -73,6 +73,48 @@ test('an event says of a redaction only those texts that it covered', async () =
   assert.equal(last!.event.type === 'redact' && last!.event.texts.length, 1)
 })
 
+test('what was said has the time that it was said at, to the millisecond, and all else the time of writing', async () => {
+  const { store } = await written()
+  const ledger = new Ledger(store, 'a')
+  await ledger.load()
+  const at = (time?: number): Event => ({
+    type: 'entry',
+    message: { role: 'user', parts: [], ...(time === undefined ? {} : { at: time }) },
+  })
+  const placed = await ledger.append([at(1234.6), at(), { type: 'decision', text: 'x' }], 9.4)
+  assert.deepEqual(
+    placed?.map(one => one.at),
+    [1235, 9, 9],
+  )
+})
+
+test('loading leaves out the texts of entries and files, and has those of edits; each can be asked for', async () => {
+  const store = new SqliteLedger(':memory:')
+  await store.open('a', { at: 0, meta: '{}' })
+  const large = (char: string) => char.repeat(20_000)
+  const target = { type: 'part' as const, entry: 0, part: 0 }
+  const events: Event[] = [
+    said(large('x')),
+    { type: 'file', action: 'write', path: 'a', hash: 'h', before: null, after: large('y') },
+    { type: 'edit', edits: [{ id: 'e1', target, replacement: large('z'), by: 'user', why: '', saved: 1 }] },
+    { type: 'revert', edits: ['e1'], by: 'user' },
+    { type: 'pin', entry: 0, on: true, by: 'user' },
+    { type: 'reapply', edits: ['e1'], by: 'user' },
+  ]
+  await new Ledger(store, 'a').append(events, 1)
+  const ledger = new Ledger(store, 'a')
+  const { rows, contents } = await ledger.load()
+  assert.deepEqual([rows.length, [...contents.values()]], [6, [large('z')]])
+  const { events: edits, besides } = await ledger.edits()
+  assert.deepEqual(
+    edits.map(({ seq, event }) => [seq, event]),
+    [2, 3, 5].map(seq => [seq, events[seq]]),
+  )
+  assert.deepEqual(besides, [1, 2, 3, 4, 5])
+  const messages = await ledger.messages([0, 1, 4])
+  assert.deepEqual([...messages], [[0, events[0]!.type === 'entry' && events[0]!.message]])
+})
+
 test('a session that gets another id keeps its events and forks, for readers that knew it', async () => {
   const { store } = await written()
   await store.open('b', { at: 0, meta: '{}', parent: { id: 'a', seq: 1 } })

@@ -84,6 +84,24 @@ test('whatever one user asks for, another user’s sessions are neither found no
   )
 })
 
+test('a session of somebody else is named in full, and never searched', async () => {
+  const store = new SqliteLedger(':memory:')
+  const said = (text: string) => ({ role: 'user' as const, parts: [{ type: 'text' as const, text }] })
+  await using pal = await openPalimpsest({ home: ':memory:', store })
+  for (const user of ['alice', 'bob']) await (await pal.of(user).session('x')).append(said('petrichor'))
+  const everything = await ownedBy('alice', store).index({ among: () => true })
+  assert.deepEqual(
+    (await search(everything, 'petrichor', { limit: 5 })).map(({ session }) => session),
+    ['x'],
+  )
+  const nothing = await ownedBy('alice', store).index({ among: () => false })
+  assert.deepEqual(await search(nothing, 'petrichor', { limit: 5 }), [])
+  await store.open('home', { at: 0, meta: '{}' })
+  await store.open('fork', { at: 0, meta: '{}', parent: { id: 'home', seq: 0 } })
+  store.rename('fork', ledgerId('alice', 'fork'))
+  assert.deepEqual((await ownedBy('alice', store).find('fork'))?.parent, { id: 'home', seq: 0 })
+})
+
 test('a search in the store of one owner names sessions as they are called there', async () => {
   const store = new SqliteLedger(':memory:')
   await using pal = await openPalimpsest({ home: ':memory:', store })

@@ -68,6 +68,18 @@ test('a session that another process writes meanwhile is not written over', asyn
   await store.close()
 })
 
+test('what another process writes between two batches ends it, and is told with what was added before', async () => {
+  const store = new SqliteLedger(':memory:')
+  const events = said(2500)
+  await restoreEvents(store, 's', given(events.slice(0, 3)))
+  const append = store.append.bind(store)
+  let appends = 0
+  store.append = async (id, rows) => ++appends < 2 && append(id, rows)
+  assert.deepEqual(await restoreEvents(store, 's', given(events)), { added: 1000, differs: 1003 })
+  assert.deepEqual(await textsOf(store, 's'), events.slice(0, 1003))
+  await store.close()
+})
+
 test('a fork shares the events of its parent where the parent is there and the same, else it has its own', async () => {
   const events = [...said(3), ...said(2, 'fork')]
   const parents: Record<string, readonly At[] | undefined> = {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
+import { Worker } from 'node:worker_threads'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import { listStatement } from '../../src/ledger/sqlite-list.ts'
 import { familyLaw } from '../contracts/ledger-family.ts'
@@ -52,6 +54,8 @@ test('a list of what changed lately leaves out what did not, by the minute of it
   db.close()
   const within = async (minutes: number) => (await store.list({ changedWithin: minutes * 60_000 })).map(({ id }) => id)
   assert.deepEqual([await within(5), await within(15)], [['new'], ['old', 'new']])
+  await store.redact(['old'], { text: 'nowhere' }, { at: 2, by: 'alice' })
+  assert.deepEqual(await within(5), ['new'], 'what is not there changes nothing')
   await store.close()
 })
 
@@ -106,13 +110,80 @@ test('a file that is no database is refused with a clear code', () => {
 test('a locked database is an error after the waiting time, and works when the lock is gone', async () => {
   const path = join(folder, 'locked.sqlite')
   const store = new SqliteLedger(path, { busyMs: 50 })
+  await store.open('a', { at: 0, meta: '{}' })
+  await store.append('a', [{ seq: 0, type: 'decision', at: 9, hash: 'h', light: '', body: '{}' }])
+  const made = await store.find('a')
   const other = new DatabaseSync(path)
   other.exec('BEGIN IMMEDIATE')
-  await assert.rejects(store.open('a', { at: 0, meta: '{}' }), { code: 'STORE_LOCKED' })
+  await assert.rejects(store.open('b', { at: 0, meta: '{}' }), { code: 'STORE_LOCKED' })
+  assert.deepEqual(await store.list(), [made], 'it can be read')
+  new SqliteLedger(path, { busyMs: 0, readOnly: true }).close()
   other.exec('ROLLBACK')
   other.close()
+  assert.equal((await store.open('b', { at: 0, meta: '{}' })).length, 0)
+  await store.close()
+  await store.close()
+})
+
+test('a write waits for another process, unless it was told not to', async () => {
+  const path = join(folder, 'waiting.sqlite')
+  const store = new SqliteLedger(path)
+  const held = new Int32Array(new SharedArrayBuffer(4))
+  const holding = `
+    const { workerData } = require('node:worker_threads')
+    const { DatabaseSync } = require('node:sqlite')
+    const db = new DatabaseSync(workerData.path)
+    db.exec('BEGIN IMMEDIATE')
+    Atomics.store(workerData.held, 0, 1)
+    Atomics.notify(workerData.held, 0)
+    Atomics.wait(workerData.held, 0, 1, 50)
+    db.exec('ROLLBACK')
+    db.close()`
+  const worker = new Worker(holding, { eval: true, workerData: { path, held } })
+  const ended = once(worker, 'exit')
+  Atomics.wait(held, 0, 0)
   assert.equal((await store.open('a', { at: 0, meta: '{}' })).length, 0)
   await store.close()
+  await ended
+})
+
+test('sessions that were used come in that order after the file was closed, too', async () => {
+  const path = join(folder, 'used.sqlite')
+  const store = new SqliteLedger(path, { indexes: false })
+  for (const [at, id] of ['a', 'b'].entries()) await store.open(id, { at, meta: '{}' })
+  await store.append('a', [{ seq: 0, type: 'decision', at: 9, hash: 'h', light: '', body: '{}' }])
+  await store.close()
+  const again = new SqliteLedger(path, { indexes: false })
+  assert.deepEqual(
+    (await again.list()).map(({ id }) => id),
+    ['a', 'b'],
+  )
+  await again.close()
+})
+
+test('the log is moved into the file by commits, or only when that is asked for', async () => {
+  const sizes: number[][] = []
+  for (const checkpoints of [true, false]) {
+    const path = join(folder, `log-${checkpoints}.sqlite`)
+    const store = new SqliteLedger(path, { checkpoints, sync: 'normal', indexes: false })
+    await store.open('a', { at: 0, meta: '{}' })
+    const sizeOfLog = () => statSync(`${path}-wal`).size
+    const body = 'x'.repeat(16_000)
+    const append = (from: number) =>
+      store.append(
+        'a',
+        Array.from({ length: 50 }, (_, i) => ({ seq: from + i, type: 'x', at: 0, hash: '', light: '', body })),
+      )
+    for (let from = 0; from < 500; from += 50) await append(from)
+    const full = sizeOfLog()
+    await store.checkpoint()
+    await append(500)
+    sizes.push([full, sizeOfLog()])
+    await store.close()
+  }
+  const [[moved], [kept, after]] = sizes as [[number], [number, number]]
+  assert.ok(moved < 7_000_000 && kept > 8_000_000, `${moved} and ${kept}`)
+  assert.equal(after, kept, 'and begins anew')
 })
 
 test('where the file cannot be written anew after a removal, that is said, and it is done the next time', async () => {
@@ -152,7 +223,7 @@ test('a full disk is an error and loses nothing that was acknowledged', async ()
 test('a home that cannot be made is an error that says so', () => {
   const file = join(folder, 'file')
   writeFileSync(file, '')
-  assert.throws(() => new SqliteLedger(join(file, 'x.sqlite')), { code: 'STORE_FAILED' })
+  assert.throws(() => new SqliteLedger(join(file, 'x.sqlite')), { code: 'STORE_FAILED', message: /x\.sqlite\)$/ })
 })
 
 test('a database that is read only is an error that says so', async () => {
