@@ -64,6 +64,9 @@ export type Model = {
 /** A user's own rows, by the beginning of the name. Omitted fields are as in the built-in table. */
 export type ModelTable = Record<string, Partial<Model>>
 
+/** One object, so that two looks at unchanged settings give the same. */
+export const NO_MODELS: ModelTable = {}
+
 /** The facts of a request beside the model's name: the requested cache lifetime, and the day. */
 export type ModelUse = { cacheTtl?: string; at?: number }
 

@@ -92,14 +92,14 @@ export type Replayable = {
   under(planner: string | PlannerFactory): Promise<Outcome>
 }
 
-/** `given` prices the session as another model. */
+/** `model` prices the session as another model. */
 export async function prepareReplay(
   timeline: Timeline,
   messages: readonly Message[],
-  given: { model?: string } = {},
+  model?: string,
 ): Promise<Replayable> {
   const recorded = prepareSession('', messages)
-  const options = { ...replayOptionsOf(timeline), ...given }
+  const options = { ...replayOptionsOf(timeline), ...(model === undefined ? {} : { model }) }
   const base = await tryPolicy(recorded, 'none', options)
   return { recorded, options, base, under: planner => tryPolicy(recorded, planner, options) }
 }

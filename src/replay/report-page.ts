@@ -22,6 +22,8 @@ export type PageOptions = {
   /** Dollars that edits have saved in the sessions of the home. */
   savedSoFar?: number
   hidesNames?: boolean
+  /** Older files that were not read. */
+  left?: number
 }
 
 const MAX_HABITS = 3
@@ -53,7 +55,7 @@ ${[
 `
 }
 
-function header(sessions: readonly SessionReport[], { hidesNames }: PageOptions): string {
+function header(sessions: readonly SessionReport[], { hidesNames, left = 0 }: PageOptions): string {
   const times = sessions.flatMap(({ bill }) => bill.map(({ at }) => at)).filter(at => at > 0)
   const [first, last] = [min(times), max(times)]
   const span = times.length === 0 ? 0 : Math.round((last - first) / DAY_MS) + 1
@@ -69,7 +71,7 @@ function header(sessions: readonly SessionReport[], { hidesNames }: PageOptions)
     ? 'Names of projects, files and requests are hidden.'
     : 'It holds names of projects and files and first requests; <code>--hide-names</code> leaves them out.'
   return `<header><h1>What ${span > 1 ? amount(span, 'day') : 'a day'} of agents cost</h1>
-<p class="dim">${dates}${counts.join(', ')}</p>
+<p class="dim">${dates}${counts.join(', ')}${left > 0 ? ` · without ${amount(left, 'older file')}` : ''}</p>
 <p class="private"><b>Private.</b> Made on this machine; nothing left it. ${holds}</p></header>`
 }
 

@@ -9,6 +9,7 @@ import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
 import { boundedTo, headOf, onOneLine } from '../model/text.ts'
 import { thrifty } from '../planner/thrifty.ts'
 import { KEEP_LEVELS, type KeepLevel } from '../planner/tuning.ts'
+import type { ModelTable } from '../providers/models.ts'
 import type { KnobPoint } from '../view/figures.ts'
 import { addRents, OTHER, type Rent, rentOf } from '../view/rent.ts'
 import type { Timeline } from '../view/timeline.ts'
@@ -62,11 +63,13 @@ export type Totals = Bill & {
 const MOST_TITLE = 120
 const LEVELS = Object.keys(KEEP_LEVELS) as KeepLevel[]
 
-type Given = { format: string; model?: string }
+/** `model` prices every call as that model; `models` are a user's own rows of the table. */
+export type Pricing = { model?: string; models?: ModelTable }
+type Given = { format: string } & Pricing
 
 export async function reportOn(session: TranscriptSession, { format, ...given }: Given): Promise<SessionReport> {
   const timeline = await recordedTimeline(session, given)
-  const { recorded, options, base, under } = await prepareReplay(timeline, session.messages, given)
+  const { recorded, options, base, under } = await prepareReplay(timeline, session.messages, given.model)
   const outcome = await under('thrifty')
   const saved = savedByCall(timeline, base, outcome)
   const bill = timeline.calls.flatMap(({ at, model: name, paid, modelled, inherited }, i): BillLine[] =>
@@ -100,11 +103,11 @@ export async function reportOn(session: TranscriptSession, { format, ...given }:
 /**
  * The same session at each position of the knob: one replay each, except for the position that the report has replayed.
  */
-export async function knobOn(session: TranscriptSession, report: SessionReport, given: { model?: string } = {}) {
+export async function knobOn(session: TranscriptSession, report: SessionReport, given: Pricing = {}) {
   const { billedUsd, savedUsd, evidence } = report
   const normal: KnobPoint = { keep: 'normal', withoutUsd: billedUsd, savedUsd, ...evidence }
   const timeline = await recordedTimeline(session, given)
-  return knobOf(timeline, await prepareReplay(timeline, session.messages, given), normal)
+  return knobOf(timeline, await prepareReplay(timeline, session.messages, given.model), normal)
 }
 
 export async function knobOf(

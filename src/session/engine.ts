@@ -24,7 +24,7 @@ import { parseJson } from '../model/json.ts'
 import { Listeners } from '../model/listeners.ts'
 import { IDS_OVER, withIds } from '../policies/ids.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
-import { type ModelTable, type ModelUse, modelInfo, PRICES_AS_OF } from '../providers/models.ts'
+import { type ModelTable, type ModelUse, modelInfo, NO_MODELS, PRICES_AS_OF } from '../providers/models.ts'
 import type { Place } from '../recall/index.ts'
 import { type Embed, meaningOf } from '../recall/meaning.ts'
 import { search } from '../recall/search.ts'
@@ -159,7 +159,7 @@ export class Palimpsest {
   }
 
   get models(): ModelTable {
-    return this.#options.models ?? this.settings.models ?? {}
+    return this.#options.models ?? this.settings.models ?? NO_MODELS
   }
 
   /** The current settings. Reading the configuration again gives a new object. */

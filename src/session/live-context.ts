@@ -32,7 +32,7 @@ export async function timelineOf(session: Session): Promise<Timeline> {
   const { model } = session.options
   const { length } = await session.events()
   const info = { id: session.id, length, model: model.id, about: {} }
-  return new Timelines({ [model.id]: model }, { most: 1 }).of(session, info)
+  return new Timelines({ models: { [model.id]: model } }, { most: 1 }).of(session, info)
 }
 
 /** What an agent's tool can reach besides its own session: the sessions of its user. */

@@ -74,7 +74,7 @@ export class Telemetry {
     this.#delayMs = settings.delayMs
     this.#exporter = new OtlpExporter(settings, log)
     this.#metrics = new TelemetryMetrics(clock)
-    this.#timelines = new Timelines(pal?.models, { most: MOST_OPEN })
+    this.#timelines = new Timelines(pal, { most: MOST_OPEN })
     this.#showsContent = /^(?:true|span_only|span_and_event)$/i.test(
       env['OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT'] ?? '',
     )

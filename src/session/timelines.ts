@@ -7,10 +7,12 @@
  * time, and then replays the recorded ones for what could have been saved.
  */
 
+import { createHash } from 'node:crypto'
 import { parseJson } from '../model/json.ts'
 import { loadCounter } from '../model/tokens.ts'
 import type { Message } from '../model/types.ts'
-import type { ModelTable } from '../providers/models.ts'
+import { type ModelTable, NO_MODELS } from '../providers/models.ts'
+import { table } from '../providers/table.ts'
 import { Timeline } from '../view/timeline.ts'
 import { type Summary, summaryOf } from '../view/totals.ts'
 import type { Palimpsest, SessionInfo } from './engine.ts'
@@ -24,7 +26,7 @@ const EVENTS_PER_PORTION = 250
 /** Longer recordings are replayed only when somebody asks. */
 const MAX_REPLAYED_CALLS = 2000
 /** Raise it when a summary gets other fields or other sums: older summaries are then computed again. */
-const SUMMARY_VERSION = 4
+const SUMMARY_VERSION = 5
 
 /** Facts about a session that are known before its ledger is read. */
 export type Timed = Pick<SessionInfo, 'id' | 'length' | 'model' | 'parent' | 'about'>
@@ -40,10 +42,13 @@ type Kept = { model: string; carried: number; timeline: Promise<Timeline> }
 type Known = { length: number; model: string; summary: Summary }
 /** Replays a recording: dollars that could have been saved on each call. */
 type CouldSave = (timeline: Timeline, messages: readonly Message[]) => Promise<number[]>
+/** A user's own rows of the table of models, as they are now: the configuration may change while a server runs. */
+type Prices = { readonly models: ModelTable }
 type TimelinesOptions = { most?: number; store?: SummaryStore; couldSave?: CouldSave }
 
 export class Timelines {
-  readonly #models: ModelTable
+  readonly #prices: Prices
+  #models: ModelTable
   readonly #most: number
   readonly #store: SummaryStore | undefined
   readonly #couldSave: CouldSave | undefined
@@ -54,15 +59,32 @@ export class Timelines {
   #queue: Timed[] = []
   #closed = false
 
-  constructor(models: ModelTable = {}, { most = KEPT_TIMELINES, store, couldSave }: TimelinesOptions = {}) {
+  constructor(
+    prices: Prices = { models: NO_MODELS },
+    { most = KEPT_TIMELINES, store, couldSave }: TimelinesOptions = {},
+  ) {
     this.#store = store
     this.#couldSave = couldSave
-    this.#models = models
+    this.#prices = prices
+    this.#models = prices.models
     this.#most = most
+  }
+
+  /** Forgets every sum that was made with other prices. */
+  #followPrices(): void {
+    const { models } = this.#prices
+    if (models === this.#models) return
+    const isSame = JSON.stringify(models) === JSON.stringify(this.#models)
+    this.#models = models
+    if (isSame) return
+    this.#kept.clear()
+    this.#known.clear()
+    this.#loading = undefined
   }
 
   /** The timeline of a session up to the length in the list. `id` is the id in the ledger, here and below. */
   of(session: Look, info: Timed): Promise<Timeline> {
+    this.#followPrices()
     const { id, length, model, about } = info
     const { carried = 0 } = about
     const known = this.#kept.get(id)
@@ -85,12 +107,13 @@ export class Timelines {
 
   /** Loads the summaries from the store. Before that, only sessions that were read here have a summary. */
   load(): Promise<void> {
+    this.#followPrices()
     this.#loading ??= this.#load()
     return this.#loading
   }
 
   async #load(): Promise<void> {
-    for (const { session, summary, ...rest } of (await this.#store?.summaries(SUMMARY_VERSION)) ?? []) {
+    for (const { session, summary, ...rest } of (await this.#store?.summaries(versionOf(this.#models))) ?? []) {
       if (!this.#known.has(session)) this.#known.set(session, { ...rest, summary: parseJson(summary) })
     }
   }
@@ -167,10 +190,10 @@ export class Timelines {
   async #keep({ id, model }: Timed, timeline: Timeline, could?: readonly number[]): Promise<Summary> {
     const { length } = timeline
     const summary = summaryOf(timeline, could)
-    this.#known.set(id, { length, model, summary })
+    if (timeline.models === this.#models) this.#known.set(id, { length, model, summary })
     if (!this.#closed) {
       const kept = { session: id, length, model, summary: JSON.stringify(summary) }
-      await this.#store?.keepSummary(kept, SUMMARY_VERSION)
+      await this.#store?.keepSummary(kept, versionOf(timeline.models))
     }
     return summary
   }
@@ -179,7 +202,20 @@ export class Timelines {
 /** The timeline of one session, for a command that looks at it once. */
 export async function readTimeline(pal: Palimpsest, info: SessionInfo): Promise<Timeline> {
   const session = await pal.session(info.id, { mustExist: true, asGuest: true })
-  return new Timelines(pal.models, { most: 1 }).of(session, info)
+  return new Timelines(pal, { most: 1 }).of(session, info)
+}
+
+const versions = new WeakMap<ModelTable, number>()
+
+/** Summaries hold dollars and days, so they are valid for the same prices and time zone only. */
+function versionOf(models: ModelTable): number {
+  const known = versions.get(models)
+  if (known !== undefined) return known
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
+  const facts = JSON.stringify([SUMMARY_VERSION, timeZone, table, models])
+  const version = createHash('sha256').update(facts).digest().readUInt32BE() >>> 1
+  versions.set(models, version)
+  return version
 }
 
 async function catchUp(timeline: Timeline, session: Look, length: number): Promise<Timeline> {

@@ -20,7 +20,7 @@ const EVIL = `<script>alert(1)</script><img src=x onerror="alert(2)">'"&`
 async function shared(pal: Palimpsest, name: string, hidesNames = false) {
   const session = await pal.session(name)
   const info = (await pal.find(name))!
-  const summary = await new Timelines(pal.models, { most: 1 }).summary(session, info)
+  const summary = await new Timelines(pal, { most: 1 }).summary(session, info)
   return sharePage(session, { info, summary, hidesNames })
 }
 

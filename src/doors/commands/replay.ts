@@ -8,12 +8,13 @@ import { amount, withCommas } from '../../model/text.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
 import type { CompareOptions, Outcome, Recorded, Row } from '../../replay/measure/policies.ts'
 import type { Plot } from '../../replay/plot.ts'
+import type { Pricing } from '../../replay/report.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { inSteps } from '../../view/totals.ts'
 import { defineCommand, listIn, numberOption, writeOutput } from '../terminal/command.ts'
 import { oneLine, type Paint, printable, sparkline, table } from '../terminal/output.ts'
 import { startProgress } from '../terminal/progress.ts'
-import { readFound, transcriptFiles } from './transcript-files.ts'
+import { copiesIn, readFound, transcriptFiles } from './transcript-files.ts'
 
 type Found = { session: Recorded; timeline: Timeline }
 type Played = Found & { outcomes: Outcome[] }
@@ -68,7 +69,10 @@ export const replay = defineCommand({
       ...(overhead === undefined ? {} : { overhead }),
     }
     const minCalls = numberOption(values['min-calls'], '--min-calls') ?? 1
-    const sessions = await readSessions(args, { minCalls, model: values.model, notes })
+    const { settingsFor } = await import('../../session/config.ts')
+    const { models = {} } = await settingsFor(home)
+    const pricing = { models, ...(values.model ? { model: values.model } : {}) }
+    const sessions = await readSessions(args, { minCalls, pricing, notes })
     const policies = await plannersOf(values.policy ?? 'none,thrifty', home)
     const played = await play(sessions, policies, { given, io })
     const { sumUp } = await import('../../replay/measure/policies.ts')
@@ -96,17 +100,21 @@ export const replay = defineCommand({
 
 async function readSessions(
   paths: readonly string[],
-  { minCalls, model, notes }: { minCalls: number; model: string | undefined; notes: string[] },
+  { minCalls, pricing, notes }: { minCalls: number; pricing: Pricing; notes: string[] },
 ): Promise<Found[]> {
   const { prepareSession } = await import('../../replay/measure/policies.ts')
   const { recordedTimeline } = await import('../../replay/account.ts')
+  const { withCopies } = await import('../../session/copied-calls.ts')
   const found: Found[] = []
-  for (const file of await transcriptFiles(paths)) {
+  const files = await transcriptFiles(paths)
+  const copies = await copiesIn(files)
+  for (const file of files) {
     const transcript = await readFound(file, notes)
-    for (const session of transcript?.sessions ?? []) {
+    for (const [i, recorded] of transcript?.sessions.entries() ?? []) {
+      const session = withCopies(recorded, copies.get(file)?.[i])
       const calls = session.messages.filter(({ role }) => role === 'assistant').length
       if (calls < Math.max(1, minCalls)) continue
-      const timeline = await recordedTimeline(session, model ? { model } : {})
+      const timeline = await recordedTimeline(session, pricing)
       found.push({ session: prepareSession(session.id, session.messages), timeline })
     }
   }

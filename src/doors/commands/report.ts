@@ -6,15 +6,15 @@
 import { stat } from 'node:fs/promises'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount, withCommas } from '../../model/text.ts'
-import type { SessionReport, Totals } from '../../replay/report.ts'
-import type { Calls, Copied } from '../../session/copied-calls.ts'
+import type { Pricing, SessionReport, Totals } from '../../replay/report.ts'
+import type { Copied } from '../../session/copied-calls.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { KnobPoint } from '../../view/figures.ts'
 import type { Rent } from '../../view/rent.ts'
 import { defineCommand, type Io, numberOption, writeOutput } from '../terminal/command.ts'
 import { type Paint, printable, table } from '../terminal/output.ts'
 import { type Progress, startProgress } from '../terminal/progress.ts'
-import { type FoundFile, readFound, transcriptFiles } from './transcript-files.ts'
+import { copiesIn, type FoundFile, readFound, transcriptFiles } from './transcript-files.ts'
 
 const PAGE = 'palimpsest-report.html'
 
@@ -37,22 +37,29 @@ export const report = defineCommand({
     'hide-names': { type: 'boolean', about: 'leave out names of projects, files and servers, and what was asked for' },
     model: { type: 'string', value: 'NAME', about: 'price everything by this model instead of the recorded ones' },
     'min-calls': { type: 'string', value: 'N', about: 'leave out sessions with fewer calls of the model (1)' },
-    limit: { type: 'string', value: 'N', about: 'look at no more sessions than this, the newest files first (200)' },
+    limit: {
+      type: 'string',
+      value: 'N',
+      about: 'stop after the file that reaches so many sessions, the newest files first (200)',
+    },
     seconds: {
       type: 'string',
       value: 'N',
       about: "replay sessions for the page's slider no longer than this, the most expensive first (until all are done)",
     },
   },
-  async run({ args, values, io, openIfThere }) {
+  async run({ args, values, io, home, openIfThere }) {
+    const { settingsFor } = await import('../../session/config.ts')
     const { billsBy, totalRent, totalsOf, withoutNames, withTitles } = await import('../../replay/report.ts')
     const notes: string[] = []
     const files = args.length > 0 ? await newestFirst(args) : await ownFiles(io.env)
-    const given = values.model ? { model: values.model } : {}
+    const { models = {} } = await settingsFor(home)
+    const given = { models, ...(values.model ? { model: values.model } : {}) }
     const minCalls = numberOption(values['min-calls'], '--min-calls') ?? 1
     const limit = numberOption(values.limit, '--limit') ?? 200
     const seconds = numberOption(values.seconds, '--seconds')
-    const found = await readReports(files, { given, minCalls, limit, notes, progress: startProgress(io, files.length) })
+    const progress = startProgress(io, files.length)
+    const { found, left } = await readReports(files, { given, minCalls, limit, notes, progress })
     const titled = withTitles(found.map(one => one.report))
     const sessions = values['hide-names'] ? withoutNames(titled) : titled
     if (sessions.length === 0) notes.push(`There is no session with ${amount(minCalls, 'call')} or more to report on.`)
@@ -63,14 +70,14 @@ export const report = defineCommand({
       if (knob.sessions < found.length) notes.push(`The slider is of ${knob.sessions} of ${found.length} sessions.`)
       const savedSoFar = args.length > 0 ? 0 : await savedIn(await openIfThere())
       const out = values.out ?? PAGE
-      await writeOutput(out, toHtml(sessions, { savedSoFar, knob, hidesNames: values['hide-names'] === true }))
+      await writeOutput(out, toHtml(sessions, { savedSoFar, knob, left, hidesNames: values['hide-names'] === true }))
       notes.push(`The page is ${out}. Open it in a browser.`)
     }
     const totals = totalsOf(sessions)
     const rent = totalRent(sessions)
     const listed = sessions.map(({ rent: { kind }, ...session }) => ({ ...session, rent: kind }))
     return {
-      json: { totals, ...billsBy(sessions), rent, sessions: listed },
+      json: { totals, ...billsBy(sessions), rent, sessions: listed, left },
       text: paint => lines(sessions, { totals, rent }, paint),
       notes,
     }
@@ -78,7 +85,7 @@ export const report = defineCommand({
 })
 
 type Reading = {
-  given: { model?: string }
+  given: Pricing
   minCalls: number
   limit: number
   notes: string[]
@@ -88,41 +95,35 @@ type Reading = {
 async function readReports(
   files: readonly FoundFile[],
   { given, minCalls, limit, notes, progress }: Reading,
-): Promise<Found[]> {
+): Promise<{ found: Found[]; left: number }> {
   const { reportOn } = await import('../../replay/report.ts')
   const { withCopies } = await import('../../session/copied-calls.ts')
   const found: Found[] = []
+  let left = 0
   const copies = await copiesIn(files, limit)
   for (const file of files) {
+    if (found.length >= limit) {
+      left++
+      continue
+    }
     progress.step(printable(file.path))
-    if (found.length >= limit) break
     const transcript = await readFound(file, notes)
     for (const [i, recorded] of transcript?.sessions.entries() ?? []) {
       const copied = copies.get(file)?.[i]
       const session = withCopies(recorded, copied)
       const calls = session.messages.slice(session.carried).filter(({ role }) => role === 'assistant').length
-      if (calls < minCalls || found.length >= limit) continue
+      if (calls < minCalls) continue
       found.push({ report: await reportOn(session, { format: transcript!.format, ...given }), file, copied })
     }
   }
   const repeated = [...copies.values()].flat().filter(copied => copied !== undefined).length
   if (repeated > 0) notes.push(`${amount(repeated, 'session')} began as a copy of another: copied calls count once.`)
+  if (left > 0)
+    notes.push(
+      `${amount(left, 'older file')} left out, so the sums lack them: raise --limit, which is ${limit} sessions.`,
+    )
   progress.done()
-  return found
-}
-
-/** The calls of each file's sessions that another session had first. All files are read for it, before any replay. */
-async function copiesIn(files: readonly FoundFile[], limit: number): Promise<Map<FoundFile, (Copied | undefined)[]>> {
-  const { callsOfRecording, copiesAmong } = await import('../../session/copied-calls.ts')
-  const read: { file: FoundFile; calls: Calls }[] = []
-  for (const file of files) {
-    if (read.length >= limit) break
-    const { sessions = [] } = (await readFound(file, [])) ?? {}
-    read.push(...sessions.map(session => ({ file, calls: callsOfRecording(session) })))
-  }
-  const copies = copiesAmong(read.map(({ calls }) => calls))
-  const byFile = Map.groupBy(read.keys(), i => read[i]!.file)
-  return new Map([...byFile].map(([file, places]) => [file, places.map(i => copies[i])]))
+  return { found, left }
 }
 
 type Trying = { given: Reading['given']; seconds: number | undefined; progress: Progress }
@@ -132,7 +133,7 @@ async function readKnob(found: readonly Found[], { given, seconds, progress }: T
   const { addKnobs, billOf, knobOn } = await import('../../replay/report.ts')
   const { withCopies } = await import('../../session/copied-calls.ts')
   const costOf = (own: readonly Found[]) => billOf(own.flatMap(one => one.report.bill)).billedUsd
-  const files = [...Map.groupBy(found, one => one.file.path).values()].sort((a, b) => costOf(b) - costOf(a))
+  const files = [...Map.groupBy(found, one => one.file).values()].sort((a, b) => costOf(b) - costOf(a))
   const until = seconds === undefined ? Number.POSITIVE_INFINITY : performance.now() + seconds * 1000
   const knobs: KnobPoint[][] = []
   for (const own of files) {

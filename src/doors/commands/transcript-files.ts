@@ -1,6 +1,7 @@
 /**
  * The transcripts on a command line: the named files, and everything in folders that looks like a transcript. A named
- * file must be readable; a file found in a folder is skipped with a note if its format is unknown.
+ * file must be readable; a file found in a folder is skipped with a note if its format is unknown. Calls that one session
+ * has copied from another count once.
  */
 
 import { stat } from 'node:fs/promises'
@@ -9,6 +10,7 @@ import type { SessionRead, Transcript } from '../../formats/transcripts/read-tra
 import type { Problem } from '../../formats/transcripts/transcript.ts'
 import { isPalimpsestError } from '../../model/errors.ts'
 import { amount } from '../../model/text.ts'
+import type { Calls, Copied } from '../../session/copied-calls.ts'
 import { printable } from '../terminal/output.ts'
 
 export type FoundFile = OnDisk & { named: boolean }
@@ -54,6 +56,23 @@ export async function* sessionsFound(file: FoundFile, notes: string[]): AsyncGen
     if (named) throw error
     notes.push(...passedOver(path, error))
   }
+}
+
+/** For the sessions of each file the calls that another session had first. Reads all the files. */
+export async function copiesIn(
+  files: readonly FoundFile[],
+  limit = Number.POSITIVE_INFINITY,
+): Promise<Map<FoundFile, (Copied | undefined)[]>> {
+  const { callsOfRecording, copiesAmong } = await import('../../session/copied-calls.ts')
+  const read: { file: FoundFile; calls: Calls }[] = []
+  for (const file of files) {
+    if (read.length >= limit) break
+    const { sessions = [] } = (await readFound(file, [])) ?? {}
+    read.push(...sessions.map(session => ({ file, calls: callsOfRecording(session) })))
+  }
+  const copies = copiesAmong(read.map(({ calls }) => calls))
+  const byFile = Map.groupBy(read.keys(), i => read[i]!.file)
+  return new Map([...byFile].map(([file, places]) => [file, places.map(i => copies[i])]))
 }
 
 const MOST_PROBLEMS = 5

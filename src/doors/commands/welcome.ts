@@ -3,10 +3,10 @@
  * have saved, and three next steps. It shows something before it asks anything; without a session it shows the
  * sample.
  */
-import type { OwnSession } from '../../formats/transcripts/find-sessions.ts'
-import type { TranscriptSession } from '../../formats/transcripts/sessions.ts'
+import { dirname, join } from 'node:path'
+import type { FoundFile, OwnSession } from '../../formats/transcripts/find-sessions.ts'
 import { amount } from '../../model/text.ts'
-import type { SessionReport } from '../../replay/report.ts'
+import type { Pricing, SessionReport } from '../../replay/report.ts'
 import { type Context, defineCommand, type Report } from '../terminal/command.ts'
 import { askKey } from '../terminal/confirm.ts'
 import { createPaint, type Paint, printable, timeOf, wantsColour } from '../terminal/output.ts'
@@ -21,8 +21,10 @@ export const welcome = defineCommand({
   examples: ['palimpsest', 'palimpsest welcome --json'],
   options: {},
   async run(context) {
-    const { io } = context
-    const seen = await look(io.env)
+    const { io, home } = context
+    const { settingsFor } = await import('../../session/config.ts')
+    const { models = {} } = await settingsFor(home)
+    const seen = await look(io.env, { models })
     const told = { steps: nextSteps(seen), program: programName(io.env) }
     const asks =
       'isTTY' in io.stdin && io.stdin.isTTY === true && io.stdout.isTTY === true && !('json' in context.values)
@@ -51,7 +53,7 @@ type Seen = {
 /** The names of agents by their transcript formats. */
 const WRITTEN: Record<string, string> = { 'claude-code': 'claude', 'gemini-cli': 'gemini' }
 
-async function look(env: Context['io']['env']): Promise<Seen> {
+async function look(env: Context['io']['env'], pricing: Pricing): Promise<Seen> {
   const { findOwnSessions } = await import('../../formats/transcripts/find-sessions.ts')
   const { AGENTS } = await import('./agents.ts')
   const { findProgram } = await import('../../files/programs.ts')
@@ -67,37 +69,67 @@ async function look(env: Context['io']['env']): Promise<Seen> {
       isHere: findProgram(name, env) !== undefined,
     }))
     .filter(({ sessions, isHere }) => sessions > 0 || isHere)
-  return { agents, last: await lastOf(own) }
+  return { agents, last: await lastOf(own, pricing) }
 }
 
 /** How many files are tried, newest first. A file that cannot be read, or without a model call, is skipped. */
 const TRIED = 20
 
-async function lastOf(own: readonly OwnSession[]): Promise<Seen['last']> {
-  const { readFoundFile } = await import('../../formats/transcripts/find-sessions.ts')
+/** What the newest session cost, its segments and subagents included: those of one file are one to its user. */
+async function lastOf(own: readonly OwnSession[], pricing: Pricing): Promise<Seen['last']> {
   const { SAMPLE_FILE } = await import('../../session/sample.ts')
-  const { reportOn } = await import('../../replay/report.ts')
-  for (const file of [...own.slice(0, TRIED), { path: SAMPLE_FILE }]) {
-    const read = await readFoundFile(file).catch(() => undefined)
-    const session = longest(read?.sessions ?? [])
-    if (!read || !session) continue
-    const { model } = session
-    const about = await reportOn(session, { format: read.format, ...(model ? { model } : {}) })
-    const { id, format, project, calls, at, billedUsd, savedUsd, evidence, estimatedCalls } = about
+  for (const newest of [...own.slice(0, TRIED), { path: SAMPLE_FILE }]) {
+    const [file, ...agents] = familyOf(newest, own)
+    const reports = await reportsOn(file!, own, pricing)
+    if (reports.length === 0) continue
+    for (const agent of agents) reports.push(...(await reportsOn(agent, own, pricing)))
+    const [main] = reports.toSorted((a, b) => Number(a.isSubagent) - Number(b.isSubagent) || b.calls - a.calls)
+    if (!main) continue
+    const { totalsOf } = await import('../../replay/report.ts')
+    const { calls, billedUsd, savedUsd, estimatedCalls } = totalsOf(reports)
+    const [kept, quotes] = [0, 0].map((_, i) => sumOf(reports.map(({ evidence: e }) => (i === 0 ? e.kept : e.quotes))))
+    const { id, format, project, model } = main
+    const at = Math.min(...reports.map(one => one.at))
     return {
-      ...{ id, format, model: about.model, project, calls, at, billedUsd, savedUsd, evidence },
-      file: file.path,
-      isSample: file.path === SAMPLE_FILE,
+      ...{ id, format, model, project, calls, at, billedUsd, savedUsd },
+      evidence: { kept: kept!, quotes: quotes! },
+      file: file!.path,
+      isSample: file!.path === SAMPLE_FILE,
       isEstimated: estimatedCalls > 0,
     }
   }
   throw new Error('the sample cannot be read')
 }
 
-/** The session with the most calls in a file, so that a subagent is not taken for its parent. */
-function longest(sessions: readonly TranscriptSession[]): TranscriptSession | undefined {
-  const calls = (session: TranscriptSession) => session.messages.filter(({ role }) => role === 'assistant').length
-  return sessions.filter(session => calls(session) > 0).sort((a, b) => calls(b) - calls(a))[0]
+/** Claude Code keeps the files of subagents in a folder with the name of the session: `<session>/subagents/…`. */
+function familyOf(newest: FoundFile, own: readonly OwnSession[]): FoundFile[] {
+  const folder = /^(.*)[/\\]subagents[/\\][^/\\]+$/.exec(newest.path)?.[1]
+  const main = folder === undefined ? newest : (own.find(({ path }) => path === `${folder}.jsonl`) ?? newest)
+  const agents = join(main.path.replace(/\.jsonl$/, ''), 'subagents')
+  return [main, ...own.filter(({ path }) => dirname(path) === agents)]
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}
+
+/** The sessions of a file that made calls. Of a file that began as a copy, only its own calls count. */
+async function reportsOn(file: FoundFile, own: readonly OwnSession[], pricing: Pricing): Promise<SessionReport[]> {
+  const { copiesIn, readFound } = await import('./transcript-files.ts')
+  const { withCopies } = await import('../../session/copied-calls.ts')
+  const { reportOn } = await import('../../replay/report.ts')
+  const asked = { ...file, named: false }
+  const read = await readFound(asked, []).catch(() => undefined)
+  if (!read) return []
+  const isCopy = read.sessions.some(({ forkedAt }) => forkedAt !== undefined)
+  const beside = own.filter(({ path }) => path !== file.path && dirname(path) === dirname(file.path))
+  const kin = isCopy ? beside.map(other => ({ ...other, named: false })) : []
+  const copies = (await copiesIn([asked, ...kin])).get(asked)
+  const sessions = read.sessions.map((session, i) => withCopies(session, copies?.[i]))
+  const reports: SessionReport[] = []
+  for (const session of sessions.filter(({ messages }) => messages.some(({ role }) => role === 'assistant')))
+    reports.push(await reportOn(session, { format: read.format, ...pricing }))
+  return reports.filter(({ calls }) => calls > 0)
 }
 
 type Step = { key: string; what: string; command: string[] }

@@ -30,10 +30,10 @@ export const why = defineCommand({
   options: {
     calls: { type: 'boolean', about: 'list every call, not only the most expensive' },
   },
-  async run({ args: [name = ''], values, open }) {
+  async run({ args: [name = ''], values, home, open }) {
     const { freeEditsOf, whyOf } = await import('../../replay/why.ts')
     const { largestRows, rentOf } = await import('../../view/rent.ts')
-    const timeline = await timelineFor(name, () => open())
+    const { timeline, notes } = await timelineFor(name, { home, open: () => open() })
     const found = whyOf(timeline)
     const rent = rentOf(timeline)
     const few: Listed = {
@@ -46,7 +46,7 @@ export const why = defineCommand({
     return {
       json: { session: name, ...found, rent, free },
       text: paint => lines({ found, rent: few, free, all: values.calls === true }, paint),
-      notes: notesOn(timeline, found),
+      notes: [...notes, ...notesOn(timeline, found)],
     }
   },
 })
@@ -59,17 +59,38 @@ function notesOn({ calls }: Timeline, found: Why): string[] {
   ]
 }
 
-async function timelineFor(name: string, open: () => Promise<Palimpsest>): Promise<Timeline> {
+type Looked = { timeline: Timeline; notes: string[] }
+
+/** Of a file with several sessions (segments, subagents), the longest is taken and the others are named. */
+async function timelineFor(
+  name: string,
+  { home, open }: { home: string; open: () => Promise<Palimpsest> },
+): Promise<Looked> {
   const isFile = await stat(name).then(
     found => found.isFile(),
     () => false,
   )
-  if (!isFile) return ledgerTimeline(await open(), name)
+  if (!isFile) return { timeline: await ledgerTimeline(await open(), name), notes: [] }
   const { readTranscript } = await import('../../formats/transcripts/read-transcript.ts')
   const { recordedTimeline } = await import('../../replay/account.ts')
+  const { settingsFor } = await import('../../session/config.ts')
   const { sessions } = await readTranscript(name)
   const longest = sessions.reduce((best, one) => (one.messages.length > best.messages.length ? one : best))
-  return recordedTimeline(longest)
+  const { models = {} } = await settingsFor(home)
+  const rest = sessions.filter(one => one !== longest).map(({ id }) => printable(id))
+  const notes =
+    rest.length === 0
+      ? []
+      : [`This is the longest of ${sessions.length} sessions in the file, ${printable(longest.id)}. ${othersOf(rest)}`]
+  return { timeline: await recordedTimeline(longest, { models }), notes }
+}
+
+const MOST_NAMES = 5
+
+function othersOf(rest: readonly string[]): string {
+  const named = rest.slice(0, MOST_NAMES).join(', ')
+  const more = rest.length > MOST_NAMES ? ` and ${rest.length - MOST_NAMES} more` : ''
+  return `Import it to look at ${named}${more}; palimpsest report adds them up.`
 }
 
 async function ledgerTimeline(pal: Palimpsest, name: string): Promise<Timeline> {

@@ -3,7 +3,7 @@
  * requests pass: the ledger is read when somebody asks for the numbers, and only the new part of it.
  */
 
-import type { SessionInfo } from '../../session/engine.ts'
+import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
 import type { Session } from '../../session/session.ts'
 import { Timelines } from '../../session/timelines.ts'
 import { addStatistics, noStatistics, type Statistics, statisticsOfCall } from '../../view/statistics.ts'
@@ -21,7 +21,11 @@ type Touched = Seen & { known?: { length: number; byModel: Map<string, Statistic
 
 export class ProxyAccount {
   readonly #touched = new Map<string, Touched>()
-  readonly #timelines = new Timelines({}, { most: MOST_KEPT })
+  readonly #timelines: Timelines
+
+  constructor(pal?: Palimpsest) {
+    this.#timelines = new Timelines(pal, { most: MOST_KEPT })
+  }
 
   /** The key is the id of the session in the ledger. */
   touch(key: string, seen: Seen): void {

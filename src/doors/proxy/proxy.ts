@@ -127,7 +127,7 @@ type Call = { dialect: ProxyDialect; outgoing: Outgoing; who: Who; notice?: Noti
 
 class Handler {
   readonly meter = new Meter()
-  readonly account = new ProxyAccount()
+  readonly account: ProxyAccount
   readonly #turns: TurnsByOwner
   /** Resolves when everything recorded so far is on disk. */
   readonly #synced: () => Promise<void>
@@ -151,6 +151,7 @@ class Handler {
     this.#edits = policy !== 'none'
     const newName = () => `chat-${randomBytes(6).toString('hex')}`
     const fault = (kind: string, error: unknown) => this.#fault(kind, error)
+    this.account = new ProxyAccount(pal)
     const early = pal.early()
     this.#synced = early.synced
     this.#turns = new TurnsByOwner({ pal: early.pal, policy, holdout, inject, serverEdits, clock, newName, fault })

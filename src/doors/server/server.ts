@@ -143,7 +143,7 @@ export function createServer(options: ServerOptions): Server {
   const hub = new EventHub({ outbox: options.outbox, seen: event => desk.heard(event) })
   const desk = new SessionDesk(pal, hub, clock)
   const workspace = options.workspace ?? workspaceIn(process.env, { files: pal.files })
-  const timelines = new Timelines(pal.models, { store, couldSave })
+  const timelines = new Timelines(pal, { store, couldSave })
   const heavy = new Slots(HEAVY_AT_ONCE)
   const { agent, given, sample = false } = options
   const agentsEnv = isLocal ? options.agentsEnv : undefined

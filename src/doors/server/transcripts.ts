@@ -153,7 +153,7 @@ export async function replayable(
     const session = await doors.desk.open(caller, name)
     const all = await session.messages()
     const messages = caller.role === 'agent' ? all.map((one, i) => withoutHidden(session.fold, i, one)) : all
-    return prepareReplay(timeline, messages, model === undefined ? {} : { model })
+    return prepareReplay(timeline, messages, model)
   })
 }
 

@@ -131,7 +131,8 @@ class ClaudeCodeParser implements TranscriptParser {
     const known = this.#sub.get(agent)
     if (known) return known
     const id = `${text(entry['sessionId']) || this.#name}/${agent.slice(0, 8)}`
-    const main = this.#main?.session.id
+    // In a file of its own, the lines name the session that started the agent.
+    const main = this.#main?.session.id ?? text(entry['sessionId'])
     const opened = newThread(
       this.#recorder.open({ id, ...(main ? { parent: main } : {}), reason: 'sub-agent', ...whereabouts(entry) }),
     )

@@ -64,3 +64,13 @@ test('a session that is deleted keeps the numbers that were told of it', async (
   unseen.touch('never', { find: async () => undefined, open: () => assert.fail('there is nothing to open'), before: 0 })
   assert.deepEqual(await inputs(unseen), {})
 })
+
+test('calls have the prices that the user has set', async () => {
+  const models = { 'claude-sonnet-4-5': { input: 1000, output: 0 } }
+  const own = await openPalimpsest({ home: ':memory:', config: false, models })
+  const account = new ProxyAccount(own)
+  const session = await own.session('priced')
+  account.touch('priced', { find: () => own.find('priced'), open: async () => session, before: 0 })
+  await call(session, 2000)
+  assert.equal((await account.totals()).cost, 2)
+})
