@@ -113,6 +113,11 @@ test('links between pages lead somewhere', () => {
   }
 })
 
+test('docs/benchmarks.md compares the cost model with bills before it names a saving', () => {
+  const [first, second] = [...page('docs/benchmarks.md').matchAll(/^## (.+)$/gm)].map(([, heading]) => heading)
+  assert.deepEqual([first, second], ['The cost model compared with bills', 'Results'])
+})
+
 test('AGENTS.md keeps under 150 lines', () => {
   assert.ok(page('AGENTS.md').split('\n').length < 150)
 })
