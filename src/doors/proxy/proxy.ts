@@ -237,8 +237,7 @@ class Handler {
     try {
       return await this.#turns.of(incoming).shown(incoming)
     } catch (error) {
-      this.#fault('count', error)
-      return undefined
+      return this.#fault('count', error)
     }
   }
 
@@ -261,8 +260,7 @@ class Handler {
     try {
       return this.#readings.read(dialect, bytes, clientKeyOf(headers)?.key)
     } catch (error) {
-      this.#fault('read', error)
-      return undefined
+      return this.#fault('read', error)
     }
   }
 
@@ -301,7 +299,7 @@ class Handler {
   #unprepared(error: unknown): undefined {
     // Each attempt would wait for the lock. Nothing is lost: the next request carries the whole conversation.
     if (isPalimpsestError(error) && error.code === 'STORE_LOCKED') this.#lockedUntil = Date.now() + LOCKED_MS
-    this.#fault('prepare', error)
+    return this.#fault('prepare', error)
   }
 
   async #answer(call: Call, answer: Exchange, turn: Turn | undefined): Promise<NodeAnswer> {
@@ -338,7 +336,7 @@ class Handler {
       this.meter.add('palimpsest_overflows_total', { outcome: shorter ? 'sent again' : 'passed on' })
       return shorter && (await this.#sendAgain(call, turn, shorter))
     } catch (error) {
-      return this.#unsent('shrink', error)
+      return this.#fault('shrink', error)
     }
   }
 
@@ -354,7 +352,7 @@ class Handler {
       const answer = await this.#sendAgain(call, turn, edited)
       return { ...answer, headers: [...answer.headers, ['x-palimpsest-recovered', 'reasoning-left-out']] }
     } catch (error) {
-      return this.#unsent('forget', error)
+      return this.#fault('forget', error)
     }
   }
 
@@ -375,11 +373,6 @@ class Handler {
     if (!turn || answer.status >= 400) return this.#pass(answer, 'POST')
     const reader = new BodyReader(dialect, answer.headers, (said, fault) => this.#record(turn, said, fault))
     return answered(answer, passOn(answer.body, reader))
-  }
-
-  #unsent(kind: string, error: unknown): undefined {
-    this.#fault(kind, error)
-    return undefined
   }
 
   #pass(answer: Exchange, method: string): NodeAnswer {
@@ -425,7 +418,7 @@ class Handler {
   }
 
   /** A fault of ours never stops the client. */
-  #fault(kind: string, error: unknown): void {
+  #fault(kind: string, error: unknown): undefined {
     this.meter.fault(kind)
     const message = isPalimpsestError(error) ? `${error.code}: ${error.message}` : String(error)
     this.#log(`proxy: ${kind} failed, the request went on unedited: ${headOf(message, 300)}`)
