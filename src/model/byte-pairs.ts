@@ -19,7 +19,7 @@ export class BytePairs {
   #bytes = new Uint8Array(1024)
   /** The start of each part of the piece, and the rank of each pair of neighbours. */
   #parts = new Int32Array(1025)
-  #ranks = new Int32Array(1025)
+  #ranks = new Int32Array(1024)
 
   /** A table as packed by scripts/build-tokens.ts: the number of tokens, their lengths, and their bytes; in base64. */
   constructor(base64: string) {
@@ -40,10 +40,10 @@ export class BytePairs {
     this.#packed = packed
   }
 
-  /** The number of tokens of one piece. The time is quadratic in its length. */
+  /** The number of tokens of one piece, which is not empty. The time is quadratic in its length. */
   count(piece: string): number {
     const length = this.#read(piece)
-    if (length < 2 || this.#rankOf(0, length) !== NONE) return length && 1
+    if (this.#rankOf(0, length) !== NONE) return 1
     const parts = this.#parts
     const ranks = this.#ranks
     let left = length
@@ -85,7 +85,7 @@ export class BytePairs {
     if (most > this.#bytes.length) {
       this.#bytes = new Uint8Array(most)
       this.#parts = new Int32Array(most + 1)
-      this.#ranks = new Int32Array(most + 1)
+      this.#ranks = new Int32Array(most)
     }
     return this.#encoder.encodeInto(piece, this.#bytes).written
   }

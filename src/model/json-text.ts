@@ -19,7 +19,7 @@ export function skipBlank(text: string, start: number): number {
 /** The position after the closing quote of the string that begins at `start`; 0 if there is none. */
 export function endOfString(text: string, start: number): number {
   let quote = text.indexOf('"', start + 1)
-  while (quote >= 0 && isEscaped(text, quote)) quote = text.indexOf('"', quote + 1)
+  while (isEscaped(text, quote)) quote = text.indexOf('"', quote + 1)
   return quote + 1
 }
 
@@ -55,7 +55,7 @@ function endOfWord(text: string, start: number): number {
   return at
 }
 
-/** Whether an odd number of backslashes precedes a quote. */
+/** Whether an odd number of backslashes precedes a quote; not where there is none (−1). */
 function isEscaped(text: string, quote: number): boolean {
   let at = quote - 1
   while (text.charCodeAt(at) === BACKSLASH) at--

@@ -22,7 +22,7 @@ export function parseJson<T = unknown>(text: string, reviver?: Reviver): T {
   const { plain, mark } = respelled
   const keyOf = (key: string) => (mark !== undefined && key.startsWith(mark) ? keyBehind(mark, key) : key)
   try {
-    if (!reviver) return (mark === undefined ? JSON.parse(plain) : unmarked(JSON.parse(plain), mark, keyOf)) as T
+    if (!reviver) return (mark === undefined ? JSON.parse(plain) : unmarked(JSON.parse(plain), keyOf)) as T
     return JSON.parse(plain, (key, value: unknown) =>
       reviver(keyOf(key), isRecord(value) ? renameKeys(value, keyOf) : value),
     )
@@ -43,25 +43,20 @@ export function tryJson(text: string): unknown {
 }
 
 /** The value with the right keys, inside too. A walk of our own: a reviver costs ten times the parsing. */
-function unmarked(value: unknown, mark: string, keyOf: (key: string) => string): unknown {
+function unmarked(value: unknown, keyOf: (key: string) => string): unknown {
   const top = [value]
   const open: object[] = [top]
   for (let parent = open.pop(); parent; parent = open.pop()) {
     for (const key in parent) {
       const inner: unknown = parent[key as keyof typeof parent]
       if (typeof inner !== 'object' || inner === null) continue
-      const right = isRecord(inner) && hasMarked(inner, mark) ? renameKeys(inner, keyOf) : inner
+      const right = isRecord(inner) ? renameKeys(inner, keyOf) : inner
       // An assignment to `__proto__` would not make a key.
       if (right !== inner) Object.defineProperty(parent, key, { value: right })
       open.push(right)
     }
   }
   return top[0]
-}
-
-function hasMarked(value: object, mark: string): boolean {
-  for (const key in value) if (key.startsWith(mark)) return true
-  return false
 }
 
 /** The string that is between two quotes of JSON. */

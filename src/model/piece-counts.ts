@@ -74,5 +74,5 @@ function hashOf(first: number, last: number, length: number): number {
 }
 
 function bitsOf(chars: number): number {
-  return chars <= 0 ? 0 : chars >= 4 ? -1 : 2 ** (8 * chars) - 1
+  return 2 ** (8 * Math.min(4, Math.max(0, chars))) - 1
 }

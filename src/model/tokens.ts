@@ -108,8 +108,10 @@ function countBlocks(text: string, countPieces: Counter): number {
   let total = 0
   let done = 0
   while (text.length - done > BLOCK_CHARS) {
-    const next = text.slice(done + BLOCK_CHARS - 8192, done + BLOCK_CHARS).search(/\n[A-Za-z0-9]/)
-    const end = characterStart(text, next < 0 ? done + BLOCK_CHARS : done + BLOCK_CHARS - 8192 + next + 1)
+    const most = done + BLOCK_CHARS
+    const from = most - 8192
+    const next = text.slice(from, most).search(/\n[A-Za-z0-9]/)
+    const end = next < 0 ? characterStart(text, most) : from + next + 1
     total += countPieces(text.slice(done, end))
     done = end
   }
