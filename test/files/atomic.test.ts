@@ -14,14 +14,17 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import promises, { type FileHandle, open } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { after, test } from 'node:test'
-import { changeFile, changeOwnFile, isTemporary } from '../../src/files/atomic.ts'
-import type { FileJournal } from '../../src/files/journal.ts'
+import { changeFile, changeOwnFile, isTemporary, readWhole } from '../../src/files/atomic.ts'
+import { type FileJournal, hashContent } from '../../src/files/journal.ts'
 import { openRoot } from '../../src/files/root.ts'
+import type { FileStore } from '../../src/files/store.ts'
 import { MAX_FILE_BYTES } from '../../src/files/text.ts'
+import type { FileEvent } from '../../src/model/types.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-atomic-'))
 process.env.PALIMPSEST_LOCKS ??= join(folder, 'locks')
@@ -45,6 +48,9 @@ test('what the dead left, or the living an hour ago, is swept; all else stays', 
   await changeFile({ root: await openRoot(home), path: 'a.txt' }, {}, () => 'text')
   assert.deepEqual(readdirSync(home).sort(), [names.living, names.own, names.other, 'a.txt'].sort())
   assert.deepEqual(Object.values(names).map(isTemporary), [true, true, true, true, false])
+  writeFileSync(join(home, names.dead), 'half')
+  await changeFile({ root: await openRoot(home), path: 'a.txt' }, {}, () => 'other')
+  assert.ok(readdirSync(home).includes(names.dead), 'a folder is swept every half a minute')
 })
 
 test('a change that is none writes nothing, one that throws does nothing, and null removes', async () => {
@@ -73,7 +79,9 @@ test('a file that another program changes meanwhile is read again, and after man
     writeFileSync(path, `${times++}`)
     return `${now}!`
   })
+  times = 0
   await assert.rejects(always, { code: 'FILE_CHANGED' })
+  assert.equal(times, 50)
   assert.doesNotMatch(readFileSync(path, 'utf8'), /!/)
 })
 
@@ -84,6 +92,9 @@ test('a file over the limit is not read, and stays', async () => {
   const change = changeFile({ root, path: 'large.txt' }, {}, () => 'small')
   await assert.rejects(change, { code: 'TOO_LARGE', data: { path: 'large.txt', size: MAX_FILE_BYTES + 1 } })
   assert.equal(statSync(join(folder, 'large.txt')).size, MAX_FILE_BYTES + 1)
+  truncateSync(join(folder, 'large.txt'), MAX_FILE_BYTES)
+  const atLimit = changeFile({ root, path: 'large.txt' }, {}, () => 'small')
+  await assert.rejects(atLimit, { code: 'NOT_TEXT' }, 'one of that size is read')
 })
 
 /** A journal that does something when it is told of a change, which is the last moment before the change is made. */
@@ -145,6 +156,12 @@ test('a new file is as others may read it, or private; a changed one stays whose
   if (process.getuid?.() === 0) chownSync(join(home, 'open'), 1234, 1235)
   else t.diagnostic('not root: no file can be given to somebody else')
   chmodSync(join(home, 'open'), 0o4755)
+  if (process.getuid?.() === 0) {
+    writeFileSync(join(home, 'group'), 'text')
+    chownSync(join(home, 'group'), 0, 1235)
+    await changeOwnFile(join(home, 'group'), {}, () => 'other')
+    assert.equal(statSync(join(home, 'group')).gid, 1235)
+  }
   const owner = () => [statSync(join(home, 'open')).uid, statSync(join(home, 'open')).gid]
   const whose = owner()
   await changeOwnFile(join(home, 'open'), { isPrivate: true }, () => 'other')
@@ -175,6 +192,108 @@ test('a file of somebody else that we may write is written, although we may not 
   }
   assert.equal(readFileSync(path, 'utf8'), 'theirs, ours')
   assert.deepEqual([statSync(path).uid, statSync(path).mode & 0o777], [65_534, 0o777])
+})
+
+test('a text that cannot be brought to the disk is not put in place, and leaves nothing half-written', async t => {
+  const home = mkdtempSync(join(folder, 'unsynced-'))
+  const path = join(home, 'a.txt')
+  const handle = await open(path, 'w')
+  await handle.close()
+  const failing = t.mock.method(Object.getPrototypeOf(handle), 'sync', async () => {
+    throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
+  })
+  for (const name of ['a.txt', 'new.txt'])
+    await assert.rejects(
+      changeOwnFile(join(home, name), {}, () => 'new'),
+      { code: 'ENOSPC' },
+    )
+  failing.mock.restore()
+  assert.deepEqual(readdirSync(home), ['a.txt'])
+  assert.equal(readFileSync(path, 'utf8'), '')
+})
+
+/** Lets a function of the file system fail with a code while something is done. */
+async function withFailing(
+  name: 'link' | 'rename' | 'unlink' | 'realpath',
+  code: string,
+  work: () => Promise<unknown>,
+) {
+  const { [name]: real } = promises
+  Object.assign(promises, { [name]: () => Promise.reject(Object.assign(new Error(code), { code })) })
+  syncBuiltinESMExports()
+  try {
+    return await work()
+  } finally {
+    Object.assign(promises, { [name]: real })
+    syncBuiltinESMExports()
+  }
+}
+
+test('where files have no links a new one is renamed into place; what fails for another reason is passed on', async () => {
+  const home = mkdtempSync(join(folder, 'linkless-'))
+  const path = (name: string) => join(home, name)
+  for (const code of ['EPERM', 'ENOTSUP', 'EXDEV'])
+    await withFailing('link', code, () => changeOwnFile(path(code), {}, () => code))
+  assert.deepEqual(readdirSync(home), ['ENOTSUP', 'EPERM', 'EXDEV'])
+  const failing = (name: 'link' | 'rename', file: string) =>
+    assert.rejects(
+      withFailing(name, 'EIO', () => changeOwnFile(path(file), {}, () => 'new')),
+      { code: 'EIO' },
+    )
+  await failing('link', 'new')
+  await failing('rename', 'EPERM')
+  assert.deepEqual(readdirSync(home), ['ENOTSUP', 'EPERM', 'EXDEV'])
+  assert.equal(readFileSync(path('EPERM'), 'utf8'), 'EPERM')
+})
+
+test('files of a store are changed by the store, and the journal is told once it is done, with the intent', async () => {
+  const texts = new Map<string, string>()
+  const store: FileStore = {
+    folder: '/table',
+    isTable: true,
+    read: async path =>
+      texts.has(path) ? { text: texts.get(path)!, version: hashContent(texts.get(path)!) } : undefined,
+    async change(path, change) {
+      const before = texts.get(path) ?? null
+      const after = await change(before)
+      if (after === null) texts.delete(path)
+      else texts.set(path, after)
+      return { before, after }
+    },
+    list: async () => [...texts.keys()],
+  }
+  const root = await openRoot(store)
+  const told: FileEvent[] = []
+  const journal = { record: async (event: FileEvent) => void told.push(event) } as unknown as FileJournal
+  const where = { root, path: '/table/notes/../a.md' }
+  assert.deepEqual(await changeFile(where, { journal, intent: 'to begin' }, (_, key) => `in ${key}`), {
+    key: 'a.md',
+    before: null,
+    after: 'in a.md',
+  })
+  await changeFile(where, { journal }, now => now)
+  await changeFile(where, { journal }, () => 'é')
+  await changeFile(where, {}, now => now)
+  const written = { action: 'write', path: 'a.md' }
+  assert.deepEqual(told, [
+    { ...written, hash: hashContent('in a.md'), before: null, after: 'in a.md', intent: 'to begin' },
+    { ...written, hash: hashContent('é'), before: 'in a.md', after: 'é' },
+  ])
+  assert.deepEqual(await readWhole(where), { text: 'é', bytes: 2, hash: hashContent('é'), key: 'a.md' })
+  await assert.rejects(readWhole({ root, path: 'b.md' }), { code: 'FILE_NOT_FOUND' })
+})
+
+test('what is written has its intent in the journal', async () => {
+  const told: FileEvent[] = []
+  const journal = { record: async (event: FileEvent) => void told.push(event) } as unknown as FileJournal
+  const path = join(mkdtempSync(join(folder, 'intent-')), 'a.txt')
+  await changeOwnFile(path, { journal, intent: 'to begin' }, () => 'one')
+  await changeOwnFile(path, { journal }, () => null)
+  const written = { action: 'write', path: 'a.txt' }
+  assert.deepEqual(told, [
+    { ...written, hash: hashContent('one'), before: null, after: 'one', intent: 'to begin' },
+    { ...written, hash: hashContent(null), before: 'one', after: null },
+  ])
 })
 
 test('a change is on disk before it is told: the text before it has its name, then the folder', {

@@ -26,6 +26,51 @@ test('globs fit the paths that they fit for Node', () => {
   assert.ok(fitting > 100)
 })
 
+/** A glob that is made of a path, so that it often fits, or nearly. */
+const alike = path.chain(text => {
+  const piece = (char: string) =>
+    char === '/'
+      ? fc.constantFrom('/', '/', '/**/', '?')
+      : fc.constantFrom(char, char, char, '*', '?', `[${char}x]`, `[!${char}]`, `{${char},xx}`, `*${char}`, `${char}*`)
+  const pieces = fc.tuple(...[...text].map(piece)).map(all => all.join(''))
+  return fc.tuple(fc.constant(text), pieces)
+})
+
+test('globs that are made of a path fit it, or not, as they do for Node', () => {
+  let fitting = 0
+  fc.assert(
+    fc.property(alike, ([path, glob]) => {
+      fc.pre(glob.split('/').every(name => name === '**' || isName(name)))
+      const expected = matchesGlob(path, glob)
+      assert.equal(readGlob(glob)(path), expected)
+      if (expected) fitting++
+    }),
+    { numRuns: 2000 },
+  )
+  assert.ok(fitting > 500)
+})
+
+test('a dot at the beginning of a name must be written', () => {
+  for (const [glob, path] of [
+    ['.a', '.a'],
+    ['x/.a', 'x/.a'],
+    ['*.a', 'x.a'],
+    ['{.a,b}', '.a'],
+    ['**/.a', 'x/.a'],
+  ] as const)
+    assert.ok(readGlob(glob)(path), glob)
+  for (const [glob, path] of [
+    ['*.a', '.a'],
+    ['*a', '.a'],
+    ['?a', '.a'],
+    ['[.x]a', '.a'],
+    ['x/*.a', 'x/.a'],
+    ['**', '.a'],
+    ['**/a', '.x/a'],
+  ] as const)
+    assert.ok(!readGlob(glob)(path), glob)
+})
+
 test('signs that are not closed, and extended globs, are text', () => {
   assert.ok(readGlob('a[b')('a[b'))
   assert.ok(readGlob('a{b')('a{b'))

@@ -70,6 +70,21 @@ test('a lock that another process holds is waited for', async () => {
   assert.equal(isDone, true)
 })
 
+test('a lock that is held for longer than a minute is given up', async t => {
+  await withLocks(['file'], async () => {})
+  const [name] = readdirSync(process.env.PALIMPSEST_LOCKS!).filter(file => file.endsWith('.lock'))
+  const other = new DatabaseSync(join(process.env.PALIMPSEST_LOCKS!, name!))
+  other.exec('BEGIN EXCLUSIVE')
+  const times = [0, 60_000, 60_001]
+  const now = t.mock.method(performance, 'now', () => times.shift() ?? assert.fail('it was not given up'))
+  const waiting = withLocks(['file'], async () => assert.fail('it is held'))
+  await assert.rejects(waiting, { code: 'STORE_LOCKED' })
+  now.mock.restore()
+  other.close()
+  assert.deepEqual(openBelow(process.env.PALIMPSEST_LOCKS!), [])
+  assert.equal(await withLocks(['file'], async () => 'done'), 'done')
+})
+
 test('a lock file that is damaged is an error at once, and is not held open', async () => {
   const places = join(folder, 'damaged')
   process.env.PALIMPSEST_LOCKS = places

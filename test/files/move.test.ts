@@ -1,6 +1,7 @@
 /** Moving and removing: nothing is overwritten, what is missing is named, and text can be brought back. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, beforeEach, test } from 'node:test'
@@ -64,6 +65,19 @@ test('a folder moves with what is in it, and never into itself', async () => {
   const inside = moveEntry(root, 'notes2', 'notes2/inner', memoryJournal())
   await assert.rejects(inside, { code: 'PATH_REFUSED', message: /inside the folder to move/ })
   assert.equal(text('notes2', 'a.md'), 'a text')
+})
+
+test('what fails for another reason than a file’s content is passed on', async t => {
+  const root = await openRoot(at())
+  const failure = Object.assign(new Error('EIO'), { code: 'EIO' })
+  const handle = await open(at('other.md'))
+  await handle.close()
+  t.mock.method(Object.getPrototypeOf(handle), 'readFile', async () => {
+    throw failure
+  })
+  await assert.rejects(moveEntry(root, 'notes/a.md', 'b.md', memoryJournal()), failure)
+  await assert.rejects(removeEntry({ root, path: 'notes/a.md' }, memoryJournal()), failure)
+  assert.deepEqual([text('notes', 'a.md'), existsSync(at('b.md'))], ['a text', false])
 })
 
 test('what is missing is named, and no folder is made for it', async () => {

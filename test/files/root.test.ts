@@ -80,9 +80,10 @@ test('names that only Windows forbids are names elsewhere', {
   await assert.rejects(keyIn(root, 'x:y'), { message: /a Windows path/ })
 })
 
-test('names of devices and of streams beside a file are refused on Windows', {
-  skip: process.platform !== 'win32' && 'they are names here',
-}, async () => {
+test('names of devices and of streams beside a file are refused on Windows', async t => {
+  const { value } = Object.getOwnPropertyDescriptor(process, 'platform')!
+  Object.defineProperty(process, 'platform', { value: 'win32', configurable: true })
+  t.after(() => Object.defineProperty(process, 'platform', { value, configurable: true }))
   const root = await openRoot(folder)
   for (const path of ['aux', 'con.txt', 'real/NUL', 'COM1/a.txt', 'real\\lpt9.log'])
     await assert.rejects(keyIn(root, path, true), { code: 'PATH_REFUSED', message: /is a device/ }, path)

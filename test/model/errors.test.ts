@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { homeIn } from '../../src/model/defaults.ts'
-import { isPalimpsestError, PalimpsestError } from '../../src/model/errors.ts'
+import { isPalimpsestError, messageOf, PalimpsestError } from '../../src/model/errors.ts'
 import { Listeners } from '../../src/model/listeners.ts'
 
 test('an error says its code, its sentence, what it is about, and what caused it', () => {
@@ -14,6 +14,10 @@ test('an error says its code, its sentence, what it is about, and what caused it
   )
   assert.deepEqual(new PalimpsestError('STORE_FULL', 'x').data, {})
   assert.ok(!('cause' in new PalimpsestError('STORE_FULL', 'x')))
+})
+
+test('anything that was thrown has a message', () => {
+  assert.deepEqual([new RangeError('a'), 'b', 7, undefined].map(messageOf), ['a', 'b', '7', 'undefined'])
 })
 
 test('our errors are known by name, also those of another copy of the package', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bytesOfImage, imageStub, leavesOf, stringsIn, textOf, withLeaves } from '../../src/model/leaves.ts'
+import { bytesOfImage, imageStub, imagesIn, leavesOf, stringsIn, textOf, withLeaves } from '../../src/model/leaves.ts'
 import type { Part } from '../../src/model/types.ts'
 import { session as anySession } from '../laws/sessions.ts'
 import * as fc from '../property.ts'
@@ -57,6 +57,14 @@ test('a key named __proto__ is a key', () => {
 function json(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value))
 }
+
+test('the images of a part are itself, or those inside a result', () => {
+  const image: Part = { type: 'image', mediaType: 'image/png', data: 'AA' }
+  const result = (output: string | Part[]): Part => ({ type: 'tool-result', id: 'i', name: 'n', output })
+  assert.deepEqual(imagesIn(image), [image])
+  assert.deepEqual(imagesIn(result([{ type: 'text', text: 'a' }, image])), [image])
+  for (const none of [result('text'), { type: 'text', text: 'a' } as Part]) assert.deepEqual(imagesIn(none), [])
+})
 
 test('the bytes of an image are those of its data, or of its address', () => {
   const image = { type: 'image', mediaType: 'image/png' } as const

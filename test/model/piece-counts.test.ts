@@ -22,7 +22,7 @@ const weigh = (piece: string) =>
 
 test('every piece counts as the tokenizer counts it, and each distinct one is tokenized once', () =>
   fc.assert(
-    fc.property(fc.string({ unit: fc.constantFrom('a', 'b', '\0', 'é'), maxLength: 60 }), text => {
+    fc.property(fc.string({ unit: fc.constantFrom('a', 'b', '\0', 'é', '\ufeff'), maxLength: 60 }), text => {
       const { asked, countOf } = counting(text)
       for (let round = 0; round < 2; round++) {
         for (let from = 0; from < text.length; from++) {
@@ -32,6 +32,18 @@ test('every piece counts as the tokenizer counts it, and each distinct one is to
         }
       }
       assert.equal(new Set(asked).size, asked.length)
+    }),
+  ))
+
+test('half a character is another piece than the sign that encoders write for it', () =>
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom('a', '\ud800', '\udc00', '\ufffd'), maxLength: 12 }), text => {
+      const { countOf } = counting(text)
+      for (let from = 0; from < text.length; from++) {
+        for (let end = from + 1; end <= text.length; end++) {
+          assert.equal(countOf(from, end), weigh(text.slice(from, end)))
+        }
+      }
     }),
   ))
 
@@ -48,6 +60,9 @@ test('more pieces than there is room for still count right, in ASCII and beyond'
     assert.equal(asked.length, 70_000)
     for (let from = 0; from < 600; from += 3) assert.equal(countOf(from, from + 3), weigh(text.slice(from, from + 3)))
     assert.ok(asked.length > 70_000)
+    const before = asked.length
+    for (let from = 0; from < 600; from += 3) countOf(from, from + 3)
+    assert.ok(asked.length < before + 20, 'and are remembered again')
     assert.equal(countOf(0, 100_000), weigh(text.slice(0, 100_000)))
   }
 })

@@ -6,8 +6,14 @@ import {
   boundedTo,
   characterStart,
   cut,
+  endingLine,
   headOf,
+  inOneLine,
+  lineAt,
   linesIn,
+  localDay,
+  localTime,
+  minuteOf,
   onOneLine,
   tailOf,
   trimEndOf,
@@ -91,6 +97,25 @@ test('amounts read as people write them', () => {
     ['1 call', '2,000 calls', '0 entries'],
   )
   assert.equal(withCommas(45_231), '45,231')
+})
+
+test('days and times are those of the user, minutes those of UTC', () => {
+  const at = new Date(2026, 0, 9, 3, 4, 59).getTime()
+  assert.deepEqual([localDay(at), localTime(at)], ['2026-01-09', '03:04'])
+  assert.equal(localDay(new Date(2026, 11, 31, 23, 59).getTime()), '2026-12-31')
+  assert.equal(minuteOf(Date.UTC(2026, 4, 18, 9, 30, 59)), '2026-05-18 09:30')
+})
+
+test('the line at a place is the whole line around it', () => {
+  const text = 'ab\n\ncd\nlast'
+  const expected = ['ab', 'ab', 'ab', '', 'cd', 'cd', 'cd', 'last', 'last', 'last', 'last', 'last']
+  for (const [at, line] of expected.entries()) assert.equal(lineAt(text, at), line, `${at}`)
+  assert.equal(lineAt('\nab', 0), '')
+})
+
+test('a text that is shortened to one line has single spaces, and one that ends a line ends it once', () => {
+  assert.deepEqual([inOneLine(' a \n\t b  c', 9), inOneLine('a b c', 4)], ['a b c', 'a b…'])
+  assert.deepEqual(['', 'a', 'a\n', '\n'].map(endingLine), ['', 'a\n', 'a\n', '\n'])
 })
 
 test('lines and ends of texts', () => {

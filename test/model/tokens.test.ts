@@ -28,7 +28,8 @@ function noise(length: number, alphabet: string): string {
   let text = ''
   while (text.length < length) {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    text += alphabet[state % alphabet.length]
+    // The low bits of such a generator repeat after a few steps.
+    text += alphabet[(state >>> 16) % alphabet.length]
   }
   return text
 }
@@ -63,6 +64,7 @@ describe('exact counts', () => {
   test('a mark of the byte order is the token that it has in the table', async () => {
     const count = await loadCounter()
     assert.deepEqual(['\uFEFF', '\uFEFFusing'].map(count), [1, 1])
+    assert.equal(await loadCounter(), count, 'it is loaded once')
   })
 
   test('any ordinary text counts as the tokenizer counts it', async () => {
@@ -110,6 +112,21 @@ describe('exact counts', () => {
     )
     assert.ok(text.length > 2 * 131_072)
     assert.equal(guarded(exact)(text), exact(text))
+    const words = Array.from({ length: 12_000 }, (_, i) => `${'internationalization'.repeat(3 + (i % 3))}`).join('\n')
+    assert.ok(words.length > 3 * 262_144)
+    assert.equal(guarded(exact)(words), exact(words))
+  })
+
+  test('a text of several megabytes in one line is cut between characters', () => {
+    const words = 'word '.repeat(120_000)
+    const cuts = Math.floor(words.length / 262_144)
+    assert.ok(Math.abs(guarded(exact)(words) - exact(words)) <= cuts, 'a cut makes two tokens of one at most')
+    for (const shift of ['', 'x']) {
+      const text = `${shift}${'🙂 '.repeat(200_000)}`
+      const asked: string[] = []
+      guarded(piece => asked.push(piece))(text)
+      assert.ok(asked.every(piece => piece.isWellFormed()))
+    }
   })
 
   test('special tokens in a text are plain text, wherever they stand', async () => {
@@ -146,6 +163,14 @@ describe('text that stalls tokenizers', () => {
     assert.ok(once.total() <= 33_000 && twice.total() <= 33_000, `${once.total()}, ${twice.total()}`)
   })
 
+  test('what is before and behind a run is counted as it is', () => {
+    const count = guarded(exact)
+    const run = noise(40_000, BASE64)
+    const [before, after] = ['some words of a text '.repeat(100), ` and others${' and others'.repeat(90)}`]
+    assert.equal(count(before + run + after), count(before) + count(run) + count(after))
+    assert.equal(count(`${run} ${run}${after}`), count(run) + count(' ') + count(run) + count(after))
+  })
+
   test('a sampled count is within one percent on base64 and on JSON', () => {
     for (const text of [PATHOLOGICAL['base64']!, PATHOLOGICAL['JSON in one line']!]) {
       const truth = exact(text)
@@ -171,6 +196,8 @@ describe('memory', () => {
     count(text.split(' ').slice(3).join(' '))
     assert.equal(asked.length, first)
     assert.ok(first < text.split(' ').length)
+    count('one two three '.repeat(100))
+    assert.ok(asked.length <= first + 2, 'wherever it is in a text')
   })
 
   test('the memory is bounded: counting on and on gives the same numbers', () => {
