@@ -146,7 +146,8 @@ export type Event =
   | { type: 'reapply'; edits: string[]; by: Author; why?: string }
   | { type: 'pin'; entry: number; part?: number; on: boolean; by: Author }
   | { type: 'decision'; text: string }
-  | ({ type: 'usage'; usage: Usage; shown?: number } & Told)
+  /** `edited`: the session was edited after the view of this call was made, so the call did not include that edit. */
+  | ({ type: 'usage'; usage: Usage; shown?: number; edited?: true } & Told)
   | ({ type: 'file' } & FileEvent)
   | {
       type: 'redact'

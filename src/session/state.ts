@@ -61,6 +61,8 @@ export class SessionState {
   readonly #checked: NonNullable<CheckOptions['checked']> = new WeakMap()
   #lastDecision: string | undefined
   #lastView: View | undefined
+  /** The state of the edits in the last planned view, which was made to be sent. */
+  #sentAt: number | undefined
   #fit = new TokenFit()
 
   constructor(store: LedgerStore, id: string, options: SessionOptions) {
@@ -169,7 +171,12 @@ export class SessionState {
   async reportUsage(usage: Usage, told: Told = {}): Promise<void> {
     const shown = this.#lastView?.tokens
     const believed = this.#fit.scale ?? this.options.model.scale
-    await this.record({ type: 'usage', usage, ...(shown ? { shown } : {}), ...told })
+    await this.#exclusive(() =>
+      this.#write(() => {
+        const isEdited = this.#sentAt !== undefined && this.#sentAt !== this.#fold.edited
+        return [{ type: 'usage', usage, ...(shown ? { shown } : {}), ...(isEdited ? { edited: true } : {}), ...told }]
+      }),
+    )
     const text = scaleLearned(believed, this.#fit.scale)
     if (text) await this.record({ type: 'decision', text })
     this.#planner.prepare?.(this.#fold)
@@ -252,6 +259,7 @@ export class SessionState {
     }
     this.#lastDecision = kind
     await this.#leaveOutStale()
+    this.#sentAt = this.#fold.edited
     return this.#result({ ...plan, report })
   }
 
@@ -408,7 +416,7 @@ export class SessionState {
     this.#redactions = []
     this.#unsent = this.#callsMade = 0
     this.#legal = { entries: 0, touches: 0 }
-    this.#lastCallAt = this.#lastDecision = this.#lastView = undefined
+    this.#lastCallAt = this.#lastDecision = this.#lastView = this.#sentAt = undefined
     await this.load()
   }
 

@@ -33,12 +33,13 @@ export class StaleReasoning {
       // The client has already made the changes that the engine records, or nothing is behind them. A provider's clear
       // changes nothing that is sent.
       if (edit.by === 'engine' || isServerClear(edit)) continue
-      const byPolicy = edit.by.startsWith('policy:')
+      // Policies edit right before a call. Undoing such an edit is somebody else's change, at any time.
+      const byPolicy = event.type === 'edit' && edit.by.startsWith('policy:')
       const change = { ...placeOf(edit.target), until: Number.POSITIVE_INFINITY, byPolicy, isSent: false }
       this.#changes.push(change)
       this.#waiting.push(change)
     }
-    if (event.type === 'usage') this.#sent()
+    if (event.type === 'usage' && !event.edited) this.#sent()
     if (event.type === 'entry') this.noteEntry(fold, event.message.role)
   }
 

@@ -138,6 +138,19 @@ describe('the answer to a call', () => {
     assert.deepEqual(leftOut(entry(user('a')), change, USED, entry(thinks(text('b')))), [])
   })
 
+  test('does not fit a change that was made while the model answered, though the report comes after it', () => {
+    const late: Event = { type: 'usage', usage: { input: 1 }, edited: true }
+    assert.deepEqual(leftOut(entry(user('a')), edit(part(0)), late, entry(thinks(text('b')))), ['1.0'])
+    const next = [entry(user('c')), entry(thinks(text('d')))]
+    assert.deepEqual(leftOut(entry(user('a')), edit(part(0)), late, entry(says('b')), ...next), [])
+  })
+
+  test('does not fit that a user has taken back an edit of a policy meanwhile', () => {
+    const planned = edit(part(0), { by: 'policy:thrifty', id: 'planned' })
+    const undone: Event = { type: 'revert', edits: ['planned'], by: 'user' }
+    assert.deepEqual(leftOut(entry(user('a')), planned, undone, entry(thinks(text('b')))), ['1.0'])
+  })
+
   test('ends the waiting: what comes after it fits as well', () => {
     const first = entry(says('b'))
     const rest = [entry(user('c')), entry(thinks(text('d'))), entry(user('e')), entry(thinks(text('f')))]
