@@ -163,8 +163,14 @@ const REASONING = new Set(['thinking', 'redacted_thinking'])
 
 function event(answer: Answer, data: Wire): void {
   const { type, message, content_block: block, delta } = data
-  if (type === 'message_start' && isRecord(message)) takeUsage(answer, message)
-  if (type === 'message_delta') takeUsage(answer, data)
+  if (type === 'message_start' && isRecord(message)) {
+    takeUsage(answer, message)
+    answer.isPartial = true
+  }
+  if (type === 'message_delta') {
+    takeUsage(answer, data)
+    answer.isPartial = false
+  }
   if (type === 'content_block_start' && isRecord(block)) takeBlock(answer, block)
   if (type === 'content_block_delta' && isRecord(delta)) {
     if (typeof delta['text'] === 'string') answer.text += delta['text']

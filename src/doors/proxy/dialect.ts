@@ -26,6 +26,8 @@ export type Answer = {
   serverEdits: ServerEdit[]
   /** Blocks of reasoning that the server says it left out. */
   dropped: number
+  /** The output counted so far is that of the beginning: the provider tells the rest at the end of the stream. */
+  isPartial?: boolean
   /** The provider's error, if one came in the middle of a stream. */
   error?: string
 }

@@ -194,6 +194,8 @@ export class Turns {
     live.answeredAt = this.#options.clock()
     return this.#queues.run(session.id, async () => {
       if (usage.input === undefined) return this.#estimate(live, answer)
+      // What was written before a stream was cut off is billed, but not reported.
+      if (answer.isPartial) usage.output = Math.max(usage.output ?? 0, ownTokens(session, answer))
       const asked = learnClears(live, clears, serverEdits)
       const others = { ...answer, serverEdits: serverEdits.filter(edit => edit !== asked.done) }
       const { miss, ttl, sentence } = live.watch.note(sent, others, session.options.model)
@@ -206,13 +208,9 @@ export class Turns {
   }
 
   /** Estimates a call without reported usage at once: its input by the cost model, its answer by our own count. */
-  async #estimate({ session }: Live, { calls, text, usage: { model } }: Answer): Promise<void> {
-    const said = [
-      text,
-      ...calls.map(({ name, input }) => name + (typeof input === 'string' ? input : JSON.stringify(input))),
-    ]
-    const own = said.reduce((sum, one) => sum + session.fold.count(one), 0)
-    const output = Math.round(own * session.options.model.scale)
+  async #estimate({ session }: Live, answer: Answer): Promise<void> {
+    const { model } = answer.usage
+    const output = ownTokens(session, answer)
     if (output > 0) await session.reportUsage({ output, ...(model === undefined ? {} : { model }) })
   }
 
@@ -281,6 +279,13 @@ export class Turns {
     live.lateFrom = session.fold.entries.length
     return answered ? session.view() : undefined
   }
+}
+
+/** The tokens of an answer by our own count. */
+function ownTokens({ fold, options }: Session, { calls, text }: Answer): number {
+  const inputs = calls.map(({ name, input }) => name + (typeof input === 'string' ? input : JSON.stringify(input)))
+  const own = [text, ...inputs].reduce((sum, one) => sum + fold.count(one), 0)
+  return Math.round(own * options.model.scale)
 }
 
 function whatWasSent(sent: Sent | undefined): Pick<Turn, 'edited' | 'clears'> {

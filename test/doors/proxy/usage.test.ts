@@ -51,3 +51,17 @@ test('a streamed answer without usage counts at once, as an estimate, and not tw
   )
   assert.deepEqual(await ask(), { calls: 2, isPaid: true })
 })
+
+test('what was written before a stream broke off is paid: it is counted, where the provider tells only the beginning', async () => {
+  const text = 'lorem ipsum dolor sit amet '.repeat(200)
+  await using it = await setUp([{ text, usage: USED, cutAfter: 4 }])
+  const body = JSON.stringify({ model: 'claude-opus-5', stream: true, messages: [{ role: 'user', content: 'hi' }] })
+  const headers = { 'x-palimpsest-session': 'one' }
+  const answer = await fetch(`${it.url}/v1/messages`, { method: 'POST', body, headers })
+  await answer.text().catch(() => undefined)
+  await it.proxy.idle()
+  const events = await (await it.pal.session('one')).events()
+  const [usage] = events.flatMap(({ event }): Usage[] => (event.type === 'usage' ? [event.usage] : []))
+  assert.ok(usage!.output! > 500, `${usage!.output}`)
+  assert.equal(usage!.cacheRead, 1000)
+})
