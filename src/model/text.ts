@@ -102,3 +102,13 @@ export function asDollars(amount: number): string {
   const digits = Math.abs(amount) < 0.1 && amount !== 0 ? 4 : 2
   return `${amount < 0 ? '−' : ''}$${Math.abs(amount).toFixed(digits)}`
 }
+
+const MINUTE = 60_000
+
+/** How long the pause before a call was that found its cache gone. */
+export function pauseOf(ms: number): string {
+  const minutes = Math.round(ms / MINUTE)
+  const hours = Math.round(minutes / 60)
+  const pause = minutes < 120 ? `${minutes} minutes` : hours < 48 ? `${hours} hours` : `${Math.round(hours / 24)} days`
+  return `${pause} since the last answer: the provider has forgotten the prefix`
+}

@@ -92,6 +92,12 @@ export function isListedModel(name: string): boolean {
   return rowFor(name) !== undefined
 }
 
+/** For a model that neither the table nor the user has: the row whose prices are assumed for it. */
+export function assumedRow(name: string, own: ModelTable = {}): string | undefined {
+  if (name === '' || rowFor(name) || ownRow(name, own)) return undefined
+  return modelInfo(name, own).id
+}
+
 export function allModels(use: ModelUse = {}): Model[] {
   return table.models.map(row => toModel(row, row.id, use))
 }

@@ -8,8 +8,21 @@ export function dollarsOf(usage: Usage, model: Model): number {
   const band = bandAt(model, input + cacheRead + cacheWrite)
   const written = (cacheWrite - long) * shortWrite(model) + long * longWrite(model)
   const tokens = (input + cacheRead * model.read + written) * (band?.input ?? 1)
-  const times = (usage.tier ?? '').split(' ').reduce((all, tier) => all * (model.tiers[tier] ?? 1), 1)
-  return ((tokens * model.input + output * model.output * (band?.output ?? 1)) * times) / 1e6
+  return ((tokens * model.input + output * model.output * (band?.output ?? 1)) * tierFactor(usage, model)) / 1e6
+}
+
+function tierFactor({ tier = '' }: Pick<Usage, 'tier'>, { tiers }: Pick<Model, 'tiers'>): number {
+  return tier.split(' ').reduce((all, name) => all * (tiers[name] ?? 1), 1)
+}
+
+/** The price of an uncached input token of a call, per million: by the size of the request and its tier. */
+export function inputPrice(model: Model, { tokens, tier = '' }: { tokens: number; tier?: string | undefined }): number {
+  return model.input * bandFactor(model, tokens) * tierFactor({ tier }, model)
+}
+
+/** How many times the plain price a request of this size costs. */
+export function bandFactor(model: Pick<Model, 'bands'>, tokens: number, of: 'input' | 'output' = 'input'): number {
+  return bandAt(model, tokens)?.[of] ?? 1
 }
 
 /** Names of what is priced as usual. */

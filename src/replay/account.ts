@@ -13,7 +13,7 @@ import { DEFAULT_MODEL } from '../model/defaults.ts'
 import { loadCounter } from '../model/tokens.ts'
 import type { Event, Message } from '../model/types.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
-import { type ModelTable, modelInfo, ownRow, TYPICAL_OVERHEAD } from '../providers/models.ts'
+import { assumedRow, type ModelTable, modelInfo, ownRow, TYPICAL_OVERHEAD } from '../providers/models.ts'
 import { usageByMessage } from '../session/import-transcript.ts'
 import { Timeline } from '../view/timeline.ts'
 import { type CompareOptions, type Outcome, prepareSession, type Recorded, tryPolicy } from './measure/policies.ts'
@@ -81,6 +81,20 @@ export function savedByCall(timeline: Timeline, base: Outcome, outcome: Outcome)
     const call = inherited || unanswered ? undefined : played.get(entry)
     const cost = base.measures.perCall[call ?? -1]?.cost ?? 0
     return call === undefined ? 0 : (cost - (outcome.measures.perCall[call]?.cost ?? cost)) * perUnit
+  })
+}
+
+/** A sentence for each model whose price is not known, so that what its calls cost is assumed. */
+export function assumedPrices(timelines: Iterable<Pick<Timeline, 'calls' | 'models'>>): string[] {
+  const found = new Map<string, string>()
+  for (const { calls, models } of timelines) {
+    for (const { model } of calls) {
+      const row = found.has(model) ? undefined : assumedRow(model, models)
+      if (row !== undefined) found.set(model, row)
+    }
+  }
+  return [...found].map(([name, row]) => {
+    return `The price of ${name} is not known; it is taken for ${row}. Set it in palimpsest.json: "models"`
   })
 }
 

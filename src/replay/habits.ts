@@ -99,7 +99,8 @@ export function habitsIn(timeline: Timeline): Habits {
     if (kind) note(habits[kind], { times, tokens: lost, dollars: extraUsd })
   }
   for (const call of timeline.calls) {
-    const { read, input } = timeline.modelOf(call)
+    const { read } = timeline.modelOf(call)
+    const input = timeline.inputPriceOf(call)
     const tokens = (call.overhead - MANY_OVERHEAD_TOKENS) * timeline.scale
     if (tokens > 0 && !call.inherited) note(habits.front, { times: 1, tokens, dollars: (tokens * read * input) / 1e6 })
   }
@@ -116,7 +117,8 @@ function addResults(habits: Habits, timeline: Timeline): void {
     while (call < calls.length && calls[call]!.entry < entry) call++
     const next = calls[call]
     if (!message || !next || next.inherited) continue
-    const { read, write, input } = timeline.modelOf(next)
+    const { read, write } = timeline.modelOf(next)
+    const input = timeline.inputPriceOf(next)
     const dollars = (tokens: number) => (tokens * scale * (write + read * (calls.length - call)) * input) / 1e6
     for (const [tokens, kind] of resultsIn(message, seen, timeline))
       note(habits[kind], { times: 1, tokens: tokens * scale, dollars: dollars(tokens) })

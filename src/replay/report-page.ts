@@ -200,7 +200,8 @@ function footer(sessions: readonly SessionReport[]): string {
     estimatedCalls === 0
       ? ''
       : ` ${withCommas(estimatedCalls)} of ${withCommas(calls)} calls are estimated: nothing was reported for them.`
-  return `<section class="dim small"><p>The cost of a session is what the provider reported for input, cache and output of each call, at the list prices of ${PRICES_AS_OF}.${estimated} What <code>thrifty</code> would have saved is the difference of two replays by the model of costs. A replay does not react: an agent that saw less might have done something else.</p></section>`
+  const assumed = [...new Set(sessions.flatMap(one => one.assumed))].map(text => ` ${escapeXml(text)}.`).join('')
+  return `<section class="dim small"><p>The cost of a session is what the provider reported for input, cache and output of each call, at the list prices of ${PRICES_AS_OF}.${estimated}${assumed} What <code>thrifty</code> would have saved is the difference of two replays by the model of costs. A replay does not react: an agent that saw less might have done something else.</p></section>`
 }
 
 const DAY_MS = 86_400_000

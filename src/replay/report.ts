@@ -14,7 +14,7 @@ import type { KnobPoint } from '../view/figures.ts'
 import { addRents, OTHER, type Rent, rentOf } from '../view/rent.ts'
 import type { Timeline } from '../view/timeline.ts'
 import { dayOf, summaryOf } from '../view/totals.ts'
-import { prepareReplay, type Replayable, recordedTimeline, savedByCall, sum } from './account.ts'
+import { assumedPrices, prepareReplay, type Replayable, recordedTimeline, savedByCall, sum } from './account.ts'
 import { addHabits, type Habits, habitsIn } from './habits.ts'
 
 export type SessionReport = {
@@ -41,6 +41,8 @@ export type SessionReport = {
   savedUsd: number
   /** The bill call by call. */
   bill: BillLine[]
+  /** What is assumed of models without a known price. */
+  assumed: string[]
   evidence: { kept: number; quotes: number }
   peak: number
   waste: Habits
@@ -87,6 +89,7 @@ export async function reportOn(session: TranscriptSession, { format, ...given }:
     model: options.model,
     ...billOf(bill),
     bill,
+    assumed: assumedPrices([timeline]),
     copiedCalls: session.reason === 'fork' ? timeline.calls.length - bill.length : 0,
     project: session.cwd ?? '',
     isSubagent,

@@ -77,7 +77,7 @@ function explained(timeline: Timeline, call: TimelineCall, i: number): WhyCall {
   const cause = loss?.cause ?? (i === 0 ? 'start' : 'none')
   // Text that was left out at the same time is not written again.
   const lost = Math.min(loss?.tokens ?? 0, writtenIn(timeline, call))
-  const { input, read, write } = timeline.modelOf(call)
+  const { read, write } = timeline.modelOf(call)
   return {
     call: i + 1,
     at,
@@ -88,7 +88,7 @@ function explained(timeline: Timeline, call: TimelineCall, i: number): WhyCall {
     differenceUsd: paid.dollars - modelled,
     cause,
     lost,
-    extraUsd: Math.min((lost * (write - read) * input) / 1e6, paid.dollars - paid.output),
+    extraUsd: Math.min((lost * (write - read) * timeline.inputPriceOf(call)) / 1e6, paid.dollars - paid.output),
     text: reasonFor(cause, call, timeline.calls[i - 1]),
   }
 }
@@ -127,7 +127,8 @@ export function billPartsOf(timeline: Timeline): BillPart[] {
     if (call.inherited) continue
     const { paid, sent, reported } = call
     const { cause, extraUsd } = explained(timeline, call, i)
-    const { input, read } = timeline.modelOf(call)
+    const { read } = timeline.modelOf(call)
+    const input = timeline.inputPriceOf(call)
     const cached = paid.estimated ? timeline.theirs(sent.cached) : (reported?.cacheRead ?? 0)
     const reading = Math.min((cached * read * input) / 1e6, paid.dollars - paid.output - extraUsd)
     if (cause !== 'start' && cause !== 'none') add(cause, extraUsd)

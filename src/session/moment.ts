@@ -11,6 +11,7 @@ import { partTokens } from '../model/tokens.ts'
 import { classOf, expectedQuotes } from '../planner/classes.ts'
 import { FREE_EDIT, QUOTES } from '../planner/tuning.ts'
 import { rewrittenFrom } from '../providers/cache.ts'
+import { bandFactor } from '../providers/pricing.ts'
 import type { EditPrice, Moment, PricedPart } from '../view/figures.ts'
 import { isPinned, tokensOf } from '../view/fold.ts'
 import { partId, shownParts } from '../view/shown-texts.ts'
@@ -104,6 +105,9 @@ export function priceOf(timeline: Timeline, ids: readonly string[], now: number)
   }
 }
 
-function usd({ model, scale }: Timeline, units: number): number {
-  return (units * model.input * scale) / 1e6
+/** At the price of a request of the present size. */
+function usd(timeline: Timeline, units: number): number {
+  const { model, scale, overhead } = timeline
+  const price = model.input * bandFactor(model, timeline.theirs(overhead + timeline.tokens.shown))
+  return (units * price * scale) / 1e6
 }

@@ -11,12 +11,13 @@
 
 import { isContinuation, requestIn, titleIn } from '../calls/requests.ts'
 import type { ToolTable } from '../calls/tool-kinds.ts'
+import { pauseOf } from '../model/text.ts'
 import { type Counter, messageTokens } from '../model/tokens.ts'
 import type { Author, CacheMiss, Edit, Event, Message, Usage } from '../model/types.ts'
 import { lostTokens } from '../providers/cache.ts'
 import { type Model, type ModelTable, modelInfo, withLifetime } from '../providers/models.ts'
-import { dollarsOf } from '../providers/pricing.ts'
-import { TokenFit } from '../providers/token-fit.ts'
+import { bandFactor, dollarsOf, inputPrice } from '../providers/pricing.ts'
+import { promptTokens, TokenFit } from '../providers/token-fit.ts'
 import { applyEvent, createFold, type Fold, peek, recordOf, shown, shownTokens } from './fold.ts'
 import { type Bar, PartMap } from './part-map.ts'
 import { createUnits, extendUnits, type Unit, type Units } from './units.ts'
@@ -345,7 +346,8 @@ export class Timeline {
     const tokens = messages + this.#overhead
     const cached = prefix === undefined ? 0 : prefix + this.#overhead
     const written = tokens - cached
-    return { tokens, cached, written, cost: ((cached * read + written * write) * input * this.scale) / MILLION }
+    const plain = ((cached * read + written * write) * input * this.scale) / MILLION
+    return { tokens, cached, written, cost: plain * bandFactor(this.#own, tokens * this.scale) }
   }
 
   #edits(edits: readonly Edit[], { at, decision }: { at: number; decision: string | undefined }): void {
@@ -416,6 +418,13 @@ export class Timeline {
     return this.#modelFor(model, at)
   }
 
+  /** The price of an uncached input token of a call, per million: by its model, day, size and tier. */
+  inputPriceOf(call: TimelineCall): number {
+    const { reported, sent } = call
+    const tokens = reported && !call.paid.estimated ? promptTokens(reported) : this.theirs(sent.tokens)
+    return inputPrice(this.modelOf(call), { tokens, tier: reported?.tier })
+  }
+
   /** The table row of a model at a time, with the cache lifetime of the latest writes. */
   #modelFor(name: string, at: number): Model {
     if (name === '') return this.model
@@ -454,7 +463,8 @@ export class Timeline {
   /** Sets the cost of a call: as the provider reported it, or else by the cost model. */
   #account(call: TimelineCall): void {
     const { reported } = call
-    const output = ((reported?.output ?? this.#answer * this.scale) * this.#own.output) / MILLION
+    const times = bandFactor(this.#own, call.sent.tokens * this.scale, 'output')
+    const output = ((reported?.output ?? this.#answer * this.scale) * this.#own.output * times) / MILLION
     call.modelled = call.sent.cost + output
     const isPriced =
       reported !== undefined && (reported.input ?? reported.cacheRead ?? reported.cacheWrite) !== undefined
@@ -483,12 +493,4 @@ function bytesOf({ parts }: Message): string {
 }
 
 const MILLION = 1_000_000
-const MINUTE = 60_000
-const DAY = 24 * 60 * MINUTE
-
-function pauseOf(ms: number): string {
-  const minutes = Math.round(ms / MINUTE)
-  const hours = Math.round(minutes / 60)
-  const pause = minutes < 120 ? `${minutes} minutes` : hours < 48 ? `${hours} hours` : `${Math.round(hours / 24)} days`
-  return `${pause} since the last answer: the provider has forgotten the prefix`
-}
+const DAY = 86_400_000

@@ -8,9 +8,16 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TranscriptSession } from '../../src/formats/transcripts/sessions.ts'
 import type { Message, Usage } from '../../src/model/types.ts'
-import { recordedTimeline, replayOptionsOf, savedByCall } from '../../src/replay/account.ts'
+import {
+  dollarsPerUnit,
+  prepareReplay,
+  recordedTimeline,
+  replayOptionsOf,
+  savedByCall,
+} from '../../src/replay/account.ts'
 import { prepareSession, tryPolicy } from '../../src/replay/measure/policies.ts'
 import { billsBy, reportOn, totalsOf } from '../../src/replay/report.ts'
+import { billPartsOf } from '../../src/replay/why.ts'
 import { summaryOf } from '../../src/view/totals.ts'
 import { checkDoors, isCent, RECORDED, skip, TRACES } from './doors.ts'
 
@@ -41,6 +48,21 @@ test('what was reported is the bill, by the model and the lifetime of each call;
   assert.equal(second!.paid.dollars, (5 * 5 + 20_000 * 0.5 + 300 * 6.25 + 200 * 25) / 1e6)
   assert.ok(third!.paid.estimated && third!.paid.dollars > 0)
   assert.ok(first!.overhead > 15_000, 'system prompt and tools are what was counted beyond the messages')
+})
+
+test('a long prompt is predicted, divided and replayed at the price of its band, as it is billed', async () => {
+  const long = { input: 0, cacheRead: 300_000, cacheWrite: 1000, output: 100, model: 'gpt-6-sol' }
+  const session = recorded(6, () => long)
+  const timeline = await recordedTimeline(session)
+  const paid = (300_000 * 0.2 * 2 + 1000 * 2.5 * 2 + 100 * 10 * 1.5) / 1e6
+  const last = timeline.calls.at(-1)!
+  assert.equal(last.paid.dollars.toFixed(9), paid.toFixed(9))
+  assert.ok(Math.abs(last.modelled / paid - 1) < 0.05, `predicted ${last.modelled}, billed ${paid}`)
+  const read = billPartsOf(timeline).find(({ part }) => part === 'read')!
+  assert.equal(read.dollars.toFixed(9), ((6 * 300_000 * 0.4) / 1e6).toFixed(9))
+  const { base } = await prepareReplay(timeline, session.messages)
+  const replayed = base.measures.perCall.at(-1)!.cost * dollarsPerUnit(timeline)
+  assert.ok(Math.abs(replayed / last.sent.cost - 1) < 0.05, `replayed ${replayed}, predicted ${last.sent.cost}`)
 })
 
 test('calls that a parent has paid are left out', async () => {

@@ -76,7 +76,7 @@ export const replay = defineCommand({
     const policies = await plannersOf(values.policy ?? 'none,thrifty', home)
     const played = await play(sessions, policies, { given, io })
     const { sumUp } = await import('../../replay/measure/policies.ts')
-    const { savedByCall, sum } = await import('../../replay/account.ts')
+    const { assumedPrices, savedByCall, sum } = await import('../../replay/account.ts')
     const { summaryOf } = await import('../../view/totals.ts')
     const rows = policies.map(({ name }, i): PricedRow => {
       const pairs = played.map(({ outcomes }) => ({ measures: outcomes[i]!.measures, base: outcomes.at(-1)!.measures }))
@@ -89,6 +89,7 @@ export const replay = defineCommand({
       return { ...sumUp(name, pairs), tokens, peak, dollars: sum(dollars) }
     })
     const model = [...new Set(played.map(({ timeline }) => timeline.calls.at(-1)?.model ?? ''))].join(', ')
+    notes.push(...assumedPrices(played.map(one => one.timeline)))
     if (values.svg !== undefined) notes.push(await drawLongest(values.svg, played, policies.length))
     return {
       json: { model, rows, sessions: played.map(one => toJson(one, policies.length)), notes },

@@ -73,6 +73,7 @@ export const report = defineCommand({
       await writeOutput(out, toHtml(sessions, { savedSoFar, knob, left, hidesNames: values['hide-names'] === true }))
       notes.push(`The page is ${out}. Open it in a browser.`)
     }
+    notes.push(...new Set(sessions.flatMap(({ assumed }) => assumed)))
     const totals = totalsOf(sessions)
     const rent = totalRent(sessions)
     const listed = sessions.map(({ rent: { kind }, ...session }) => ({ ...session, rent: kind }))

@@ -35,22 +35,26 @@ export const stats = defineCommand({
     return {
       json: { sessions, ...groups },
       text: paint => describe(groups, read, paint),
-      notes: groups.all.calls === 0 ? [`There is no call in ${home} yet.`] : [],
+      notes: [
+        ...(groups.all.calls === 0 ? [`There is no call in ${home} yet.`] : []),
+        ...new Set(read.flatMap(({ assumed }) => assumed)),
+      ],
     }
   },
 })
 
-type Read = { id: string; holdout: boolean; of: Statistics }
+type Read = { id: string; holdout: boolean; of: Statistics; assumed: string[] }
 
 async function readAll(pal: Palimpsest, { only, since }: { only: string | undefined; since: number }): Promise<Read[]> {
   const { statisticsOf } = await import('../../view/statistics.ts')
   const { readTimeline } = await import('../../session/timelines.ts')
+  const { assumedPrices } = await import('../../replay/account.ts')
   const read: Read[] = []
   for await (const info of sessionsOf(pal, only)) {
     if (info.updatedAt < since) continue
     const timeline = await readTimeline(pal, info)
     const holdout = timeline.calls.some(({ decision }) => decision?.endsWith('Holdout: never edited.'))
-    read.push({ id: info.id, holdout, of: statisticsOf(timeline) })
+    read.push({ id: info.id, holdout, of: statisticsOf(timeline), assumed: assumedPrices([timeline]) })
   }
   return read
 }

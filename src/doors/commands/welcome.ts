@@ -95,7 +95,7 @@ async function lastOf(own: readonly OwnSession[], pricing: Pricing): Promise<See
       evidence: { kept: kept!, quotes: quotes! },
       file: file!.path,
       isSample: file!.path === SAMPLE_FILE,
-      isEstimated: estimatedCalls > 0,
+      isEstimated: estimatedCalls > 0 || reports.some(({ assumed }) => assumed.length > 0),
     }
   }
   throw new Error('the sample cannot be read')

@@ -32,6 +32,7 @@ export const why = defineCommand({
   },
   async run({ args: [name = ''], values, home, open }) {
     const { freeEditsOf, whyOf } = await import('../../replay/why.ts')
+    const { assumedPrices } = await import('../../replay/account.ts')
     const { largestRows, rentOf } = await import('../../view/rent.ts')
     const { timeline, notes } = await timelineFor(name, { home, open: () => open() })
     const found = whyOf(timeline)
@@ -46,7 +47,7 @@ export const why = defineCommand({
     return {
       json: { session: name, ...found, rent, free },
       text: paint => lines({ found, rent: few, free, all: values.calls === true }, paint),
-      notes: [...notes, ...notesOn(timeline, found)],
+      notes: [...notes, ...notesOn(timeline, found), ...assumedPrices([timeline])],
     }
   },
 })

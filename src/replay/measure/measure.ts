@@ -3,7 +3,8 @@
  * agent then used is in them, and both combined. No model is called.
  *
  * Cost: per call, the prefix shared with the call before at the read price, the rest at the write price, in units of
- * one uncached input token; after a pause longer than the cache lifetime, everything is written. Evidence kept: the
+ * one uncached input token; after a pause longer than the cache lifetime, everything is written; in a price band of long
+ * prompts, times its factor. Evidence kept: the
  * share of quotes that the view of that call still shows. Effective cost: the cost, plus a re-fetch of the source of
  * every lost quote (at most once in 20 calls): one more call on the view, and the result written again and read for 20
  * calls. The method and its limits are in docs/benchmarks.md.
@@ -14,10 +15,12 @@ import { textOf } from '../../model/leaves.ts'
 import { type Counter, partTokens } from '../../model/tokens.ts'
 import type { Message, Part } from '../../model/types.ts'
 import { factorOf, type Model, TYPICAL_OVERHEAD } from '../../providers/models.ts'
+import { bandFactor } from '../../providers/pricing.ts'
 import { type Evidence, evidenceKey, type Quote, sourceText } from './evidence.ts'
 
 /** What a call costs, as factors of the price of an uncached input token. */
-export type Prices = Pick<Model, 'read' | 'write' | 'ttl'> & { output: number }
+export type Prices = Pick<Model, 'read' | 'write' | 'ttl'> &
+  Partial<Pick<Model, 'bands' | 'scale'>> & { output: number }
 
 type MeasureOptions<T extends string = string, E extends string = string> = {
   count: Counter
@@ -58,8 +61,8 @@ export type Measures<T extends string = string, E extends string = string> = {
 const REFETCH_CALLS = 20
 const REFETCH_OUTPUT_TOKENS = 150
 
-export function pricesOf({ read, write, ttl, input, output }: Model): Prices {
-  return { read, write, ttl, output: factorOf(output, input) }
+export function pricesOf({ read, write, ttl, input, output, bands, scale }: Model): Prices {
+  return { read, write, ttl, bands, scale, output: factorOf(output, input) }
 }
 
 type Lost = { source: number; tokens: number }
@@ -152,7 +155,8 @@ export class Meter<T extends string = string, E extends string = string> {
       const sums = this.#result.costs[name as T]
       const cold = gap === Number.POSITIVE_INFINITY || gap > prices.ttl
       const tokens = overhead + shared + rest
-      const cost = cold ? tokens * prices.write : (overhead + shared) * prices.read + rest * prices.write
+      const plain = cold ? tokens * prices.write : (overhead + shared) * prices.read + rest * prices.write
+      const cost = plain * bandFactor({ bands: prices.bands ?? [] }, tokens * (prices.scale ?? 1))
       const bust = broken && !cold
       sums.cost += cost
       sums.busts += bust ? 1 : 0

@@ -139,3 +139,21 @@ test('what a report leaves out by its limit is said', async () => {
   const told = await runCli(['report', join(folder, 'many'), '--limit', '2', '--out', page, '--home', home])
   assert.match(told.stderr, /1 older file left out, so the sums lack them: raise --limit, which is 2 sessions\./)
 })
+
+test('a price that nobody knows is said to be assumed, by every command', async () => {
+  const unknown = await put('odd/odd.jsonl', call({ input: 10, model: 'acme-one' }), 10)
+  const page = join(folder, 'odd.html')
+  const said = /The price of acme-one is not known; it is taken for claude-sonnet-4-5/
+  for (const args of [
+    ['report', unknown, '--out', page],
+    ['why', unknown],
+    ['replay', unknown],
+  ]) {
+    const { stderr } = await runCli([...args, '--home', home])
+    assert.match(stderr, said, args[0])
+  }
+  assert.match(await readFile(page, 'utf8'), said)
+  await run('import', unknown, '--as', 'odd')
+  assert.match((await runCli(['stats', 'odd', '--home', home])).stderr, said)
+  assert.doesNotMatch((await runCli(['why', file, '--home', home])).stderr, /not known/)
+})
