@@ -74,6 +74,8 @@ test('a dot at the beginning of a name must be written', () => {
 test('signs that are not closed, and extended globs, are text', () => {
   assert.ok(readGlob('a[b')('a[b'))
   assert.ok(readGlob('a{b')('a{b'))
+  assert.ok(readGlob('a,b')('a,b') && !readGlob('a,b')('a'))
+  assert.ok(readGlob('a}b')('a}b') && !readGlob('a}b')('a'))
   assert.ok(readGlob('\\*')('*'))
   assert.ok(!readGlob('\\*')('a'))
   assert.ok(readGlob('+(a|aa)b')('+(a|aa)b'))

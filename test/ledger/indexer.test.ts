@@ -84,6 +84,69 @@ test('what is appended while others are indexed is collected, and indexed togeth
   assert.deepEqual(asked.slice(0, 3), [['a'], ['a'], ['b', 'c']])
 })
 
+test('sessions that wait together are indexed four at a time', async () => {
+  const { indexer, asked } = scripted()
+  for (let i = 0; i < 8; i++) indexer.appended(`s${i}`)
+  await until(() => asked.length >= 3)
+  assert.deepEqual(
+    asked.map(({ sessions }) => sessions),
+    [['s0', 's1', 's2', 's3'], ['s4', 's5', 's6', 's7'], undefined],
+  )
+  await indexer.close()
+})
+
+test('a search waits for what is being indexed, and no longer once it is', async () => {
+  const asked: Asked[] = []
+  const held = Promise.withResolvers<void>()
+  const indexer = new Indexer(async (sessions, { merge }) => {
+    asked.push({ sessions, merge })
+    if (asked.length === 1) await held.promise
+    return false
+  })
+  indexer.appended('a')
+  await until(() => asked.length === 1)
+  assert.equal(await indexer.catchUp(undefined), false)
+  assert.deepEqual(asked.slice(1), [
+    { sessions: ['a'], merge: false },
+    { sessions: undefined, merge: false },
+  ])
+  held.resolve()
+  await new Promise(resolve => setImmediate(resolve))
+  assert.equal(await indexer.catchUp(undefined), false)
+  assert.equal(asked.length, 3)
+  await indexer.close()
+  assert.equal(asked.length, 3, 'nothing was left')
+})
+
+test('waiting for its time keeps no process from ending, and closing ends the waiting', async t => {
+  const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
+  const { indexer, asked } = scripted({ behind: 2 })
+  const before = timers()
+  indexer.appended('a')
+  assert.equal(timers(), before)
+  await indexer.close()
+  assert.equal(timers(), before)
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const other = scripted({ behind: 2 })
+  other.indexer.appended('a')
+  await other.indexer.close()
+  t.mock.timers.tick(10_000)
+  await new Promise(resolve => setImmediate(resolve))
+  assert.deepEqual([asked.length, other.asked.length], [1, 1])
+})
+
+test('closing ends work that has no end', async () => {
+  const asked: Asked[] = []
+  const indexer = new Indexer(async (sessions, { merge }) => {
+    asked.push({ sessions, merge })
+    return merge
+  })
+  indexer.appended('a')
+  await until(() => asked.length > 1)
+  await indexer.close()
+  assert.deepEqual(asked.at(-1), { sessions: ['a'], merge: false })
+})
+
 test('a session whose step failed is tried again with the next append', async () => {
   const { indexer, asked } = scripted({ fail: [new Error('disk')] })
   indexer.appended('a')

@@ -43,7 +43,7 @@ for (const Store of [SqliteLedger, ThreadedLedger]) {
           await assert.rejects(store.remove(['b'], BY), noticed)
         }
         await store.close()
-        assert.deepEqual(openBelow(path), [], 'and nothing is left open')
+        assert.deepEqual(openBelow(folder), [], 'and nothing is left open')
       })
     }
   }

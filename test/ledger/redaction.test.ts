@@ -1,6 +1,7 @@
 /** What is covered in events: every occurrence, in place, and again when a client sends it. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { type Context, Script } from 'node:vm'
 import {
   covered,
   lastLink,
@@ -73,6 +74,39 @@ describe('a pattern', () => {
     assert.equal(matched('a fine text', 'fine'), 'a **** text')
   })
 
+  test('has a second for all its texts beyond what they take by their length, and a millisecond for each event', t => {
+    let [clock, takes] = [0, 400]
+    const limits: number[] = []
+    const { runInContext } = Script.prototype
+    t.mock.method(performance, 'now', () => clock)
+    t.mock.method(
+      Script.prototype,
+      'runInContext',
+      function (this: Script, context: Context, options: { timeout: number }) {
+        limits.push(options.timeout)
+        clock += takes
+        return runInContext.call(this, context)
+      },
+    )
+    const pattern = toPattern('never')
+    const look = () => placesIn('x'.repeat(100_000), { pattern })
+    for (let i = 0; i < 4; i++) look()
+    // Ten milliseconds are for the length of the text, one is for the event.
+    assert.deepEqual(limits, [1000, 1000 - 389, 1000 - 2 * 389, 1])
+    takes = 0
+    look()
+    look()
+    assert.deepEqual(limits.slice(4), [1, 1 + 11], 'what is quick gives time back')
+    for (let i = 0; i < 200; i++) look()
+    assert.equal(limits.at(-1), 1000)
+    placesIn('x', { pattern: toPattern('another') })
+    assert.equal(limits.at(-1), 1000)
+  })
+
+  test('that fails for another reason says so', () => {
+    assert.throws(() => placesIn('a', { pattern: /a/u }), TypeError)
+  })
+
   test('that takes linear time is never stopped, whatever the length of the texts', () => {
     const text = `${'lorem ipsum '.repeat(100_000)}AB-1`
     const pattern = toPattern('AB-[0-9]')
@@ -102,6 +136,7 @@ describe('a value', () => {
       { edits: [{ why: 'A' }] },
       'a list of objects names nothing',
     )
+    assert.deepEqual(withTexts({ edits: ['e1', { why: 'a' }] }, upper), { edits: ['E1', { why: 'A' }] })
     assert.deepEqual(withTexts({ function: { arguments: 'a', name: 'b' } }, upper), {
       function: { arguments: 'A', name: 'b' },
     })

@@ -102,6 +102,17 @@ test('eight segments with fewer than eight documents each are one class; larger 
   await close()
 })
 
+test('one merge is one step', async () => {
+  const { index, append, close } = await open([])
+  for (let i = 0; i < 16; i++) {
+    await append(1, `note ${i}`)
+    index.step(1)
+  }
+  assert.equal(index.merge(), true)
+  assert.deepEqual(sizes(index), [1, 1, 1, 1, 1, 1, 1, 1, 8])
+  await close()
+})
+
 test('a merged segment has at most 16,384 documents, but two are always merged', async () => {
   for (const [documents, merged] of [
     [8192, 2],

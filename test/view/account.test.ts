@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Edit, Event, Message, Part, Usage } from '../../src/model/types.ts'
 import { type ModelTable, modelInfo } from '../../src/providers/models.ts'
-import { addRents, largestRows, rentOf } from '../../src/view/rent.ts'
+import { addRents, largestRows, OTHER, RENT_BY, rentOf } from '../../src/view/rent.ts'
 import { addStatistics, noStatistics, statisticsOf } from '../../src/view/statistics.ts'
 import { Timeline } from '../../src/view/timeline.ts'
 import { dayOf, summaryOf } from '../../src/view/totals.ts'
@@ -220,6 +220,30 @@ describe('totals', () => {
     assert.deepEqual([nothing.title, nothing.calls, nothing.days], ['', 0, []])
   })
 
+  test('are by day where a session takes several, with what each day could have cost', () => {
+    const day = 24 * 60 * MINUTE
+    const timeline = timelineOf([...EVENTS.slice(0, 5), { ...EVENTS[5]!, after: day }, ...EVENTS.slice(6)])
+    const { days, money } = summaryOf(timeline, [1, 2, 4, 8])
+    assert.deepEqual(
+      days.map(({ day, calls, could, cacheRead }) => [day, calls, could, cacheRead > 0]),
+      [
+        ['2026-11-15', 2, 3, true],
+        ['2026-11-16', 2, 12, true],
+      ],
+    )
+    near(days[0]!.billed, PAID[0]! + PAID[1]!)
+    near(days[0]!.billed + days[1]!.billed, money.with)
+    assert.equal(days[0]!.input, 10 + 200 + 20 + 200 + 5000)
+  })
+
+  test('of a session that goes on say so where nothing was asked since', () => {
+    const goesOn = 'This session is being continued from a previous conversation that ran out of context.'
+    assert.equal(summaryOf(timelineOf([entry(says('user', text(goesOn)))])).title, 'Goes on from an earlier session')
+    const asked = timelineOf([entry(says('user', text(goesOn))), entry(says('user', text('mend it')))])
+    assert.deepEqual([summaryOf(asked).title, summaryOf(asked).turns], ['mend it', 1])
+    assert.equal(summaryOf(timelineOf([])).title, '')
+  })
+
   test('a time that is not known has no day', () => {
     assert.equal(dayOf(0), 'unknown')
     assert.equal(dayOf(new Date(2026, 0, 9, 23, 59).getTime()), '2026-01-09')
@@ -257,6 +281,49 @@ describe('rent', () => {
     near(own('your messages'), 15 * 2 + (15 + 12) + (16 + 12))
   })
 
+  test('is shared out in the order of the prompt: what is read from the cache, then what is written', () => {
+    const told = { input: 400, cacheRead: 400, cacheWrite: 0, output: 0 }
+    const messages = [text('x'.repeat(300)), text('y'.repeat(300))].map(part => entry(says('user', part)))
+    const one = timelineOf([...messages, entry(says('assistant', text(''))), used(told)])
+    const [{ sent, overhead, paid }] = one.calls as [(typeof one.calls)[number]]
+    const cached = sent.tokens / 2
+    assert.ok(cached > overhead && cached < overhead + 600)
+    const weights = { front: overhead * 0.1, rest: (cached - overhead) * 0.1 + (600 - (cached - overhead)) * 1 }
+    const rate = paid.dollars / (weights.front + weights.rest)
+    const { kind } = rentOf(one)
+    near(kind.find(({ name }) => name === 'system prompt + tools')!.dollars, weights.front * rate)
+    near(kind.find(({ name }) => name === 'your messages')!.dollars, weights.rest * rate)
+    for (const by of RENT_BY) {
+      const dollars = rent[by].map(row => row.dollars)
+      assert.deepEqual(
+        dollars,
+        dollars.toSorted((a, b) => b - a),
+        'the most expensive first',
+      )
+    }
+  })
+
+  test('of the tools has a system prompt of its own where the ledger has one', () => {
+    const prompt: Message = { role: 'system', parts: [text('Be brief.')] }
+    const { kind } = rentOf(timelineOf([entry(prompt), ...EVENTS]))
+    assert.ok(kind.some(({ name }) => name === 'tool definitions') && kind.some(({ name }) => name === 'system prompt'))
+    assert.ok(!kind.some(({ name }) => name === 'system prompt + tools'))
+  })
+
+  test('says what edits saved: the tokens that they took out, as the cache would have read them', () => {
+    const saved = of('edit', 'policy:thrifty').saved
+    // The third call read nothing from the cache; the last one was not reported.
+    const [, , third, last] = timeline.calls
+    const rateOf = ({ sent, paid }: (typeof timeline.calls)[number], cached: number) =>
+      (paid.dollars - paid.output) / (sent.tokens - cached + cached * 0.1)
+    near(saved, (400 - 3) * 0.1 * (rateOf(third!, 0) + rateOf(last!, last!.sent.cached)))
+  })
+
+  test('leaves out what a parent session has paid', () => {
+    const fork = timelineOf(EVENTS, { events: 8, entries: 5 })
+    near(rentOf(fork).dollars, fork.calls[2]!.paid.dollars + fork.calls[3]!.paid.dollars)
+  })
+
   test('says whose it is: what edits shortened, and what was asked of other agents', () => {
     assert.ok(of('edit', 'policy:thrifty').saved > 0)
     assert.equal(of('edit', 'not edited').saved, 0)
@@ -278,6 +345,12 @@ describe('rent', () => {
       rent.kind.reduce((sum, { saved }) => sum + saved, 0),
     )
     assert.deepEqual(largestRows(rent.kind, rent.kind.length), rent.kind)
+    const tools = largestRows(rent.tool, 3)
+    assert.deepEqual(
+      tools.map(({ name }) => name),
+      [rent.tool.find(({ name }) => name !== OTHER)!.name, `${rent.tool.length - 2} more`, OTHER],
+      'what is of no tool is a row of its own, and the last',
+    )
   })
 })
 

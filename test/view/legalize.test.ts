@@ -88,6 +88,36 @@ describe('any list of messages', () => {
   }
 })
 
+describe('a call whose id is taken', () => {
+  const told = { type: 'text', text: '[Call of bash] {"command":"ls"}' }
+  const late = (id: string) => ({ type: 'text', text: `[Result of bash]\noutput of ${id}` })
+  const parts = (messages: readonly Message[]) => legalize(messages).messages.map(({ parts: own }) => own)
+
+  test('is told as text, with its result behind the step; calls beside it stay', () => {
+    const again = [calls('a', 'b'), result('a'), result('b'), calls('b'), result('b')]
+    assert.deepEqual(parts([user('go'), calls('a'), result('a'), ...again]), [
+      user('go').parts,
+      [call('a')],
+      result('a').parts,
+      [told, call('b')],
+      result('b').parts,
+      [late('a')],
+      [told],
+      [late('b')],
+    ])
+  })
+
+  test('in one message is the first of them, and the others are text', () => {
+    assert.deepEqual(parts([user('go'), calls('a', 'a', 'b'), result('a'), result('b'), user('on')]), [
+      user('go').parts,
+      [call('a'), told, call('b')],
+      result('a').parts,
+      result('b').parts,
+      user('on').parts,
+    ])
+  })
+})
+
 describe('a session', () => {
   const open = async (store = new SqliteLedger(':memory:'), model = 'claude-sonnet-4-5') => {
     const pal = await openPalimpsest({ home: ':memory:', store, clock: () => 1000 })

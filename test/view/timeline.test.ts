@@ -338,6 +338,8 @@ test('a long series keeps its peaks', () => {
   assert.equal(steps.length, 40)
   assert.equal(Math.max(...steps), 9999)
   assert.equal(steps.at(-1), 999)
+  assert.deepEqual(inSteps([1, 2, 9, 3, 5, 6, 7], 3), [2, 9, 7])
+  assert.deepEqual(inSteps([3, 1, 2], 3), [3, 1, 2])
 })
 
 /** A ledger with edits between its entries: those that the fold refuses are left out. */
