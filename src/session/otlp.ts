@@ -8,6 +8,7 @@
  * telemetry never stops anything.
  */
 
+import { gzipSync } from 'node:zlib'
 import type { Environment } from '../model/defaults.ts'
 import { messageOf } from '../model/errors.ts'
 
@@ -36,12 +37,11 @@ export type Metric = { name: string; unit: string } & (
   | { histogram: { dataPoints: HistogramPoint[]; aggregationTemporality: 2 } }
 )
 
-export type OtlpSettings = {
-  traces: string | undefined
-  metrics: string | undefined
-  headers: Record<string, string>
-  json: boolean
-  timeoutMs: number
+/** Where and how one signal is sent. */
+type Target = { url: string; headers: Record<string, string>; json: boolean; gzip: boolean; timeoutMs: number }
+type Signal = 'traces' | 'metrics'
+
+export type OtlpSettings = Record<Signal, Target | undefined> & {
   delayMs: number
   resource: Attributes
 }
@@ -53,27 +53,34 @@ const TIMEOUT_MS = 10_000
 export function otlpSettings(env: Environment): OtlpSettings | undefined {
   const read = (name: string) => (env[name] === '' ? undefined : env[name])
   if (read('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return undefined
-  const base = read('OTEL_EXPORTER_OTLP_ENDPOINT')
-  const endpoint = (signal: 'traces' | 'metrics') => {
-    const isOff = read(`OTEL_${signal.toUpperCase()}_EXPORTER`) === 'none'
-    const own = read(`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_ENDPOINT`)
-    const shared = base === undefined ? undefined : `${base.endsWith('/') ? base : `${base}/`}v1/${signal}`
-    return isOff ? undefined : (own ?? shared)
-  }
-  const [traces, metrics] = [endpoint('traces'), endpoint('metrics')]
+  const [traces, metrics] = [targetOf('traces', read), targetOf('metrics', read)]
   if (traces === undefined && metrics === undefined) return undefined
   return {
     traces,
     metrics,
-    headers: pairsOf(read('OTEL_EXPORTER_OTLP_HEADERS')),
-    json: read('OTEL_EXPORTER_OTLP_PROTOCOL') === 'http/json',
-    timeoutMs: Number(read('OTEL_EXPORTER_OTLP_TIMEOUT')) || TIMEOUT_MS,
     delayMs: Number(read('OTEL_BSP_SCHEDULE_DELAY')) || DELAY_MS,
     resource: {
       ...pairsOf(read('OTEL_RESOURCE_ATTRIBUTES')),
       'service.name':
         read('OTEL_SERVICE_NAME') ?? pairsOf(read('OTEL_RESOURCE_ATTRIBUTES'))['service.name'] ?? 'palimpsest',
     },
+  }
+}
+
+/** A variable of the signal's own comes before the one for both. */
+function targetOf(signal: Signal, read: (name: string) => string | undefined): Target | undefined {
+  const own = (name: string) => read(`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_${name}`)
+  const either = (name: string) => own(name) ?? read(`OTEL_EXPORTER_OTLP_${name}`)
+  const base = read('OTEL_EXPORTER_OTLP_ENDPOINT')
+  const shared = base === undefined ? undefined : `${base.endsWith('/') ? base : `${base}/`}v1/${signal}`
+  const url = own('ENDPOINT') ?? shared
+  if (url === undefined || read(`OTEL_${signal.toUpperCase()}_EXPORTER`) === 'none') return undefined
+  return {
+    url,
+    headers: pairsOf(either('HEADERS')),
+    json: either('PROTOCOL') === 'http/json',
+    gzip: either('COMPRESSION') === 'gzip',
+    timeoutMs: Number(either('TIMEOUT')) || TIMEOUT_MS,
   }
 }
 
@@ -134,21 +141,24 @@ export class OtlpExporter {
   }
 
   async metrics(metrics: readonly Metric[]): Promise<void> {
-    const { metrics: url, resource } = this.#settings
-    if (url === undefined || metrics.length === 0) return
+    const { metrics: target, resource } = this.#settings
+    if (target === undefined || metrics.length === 0) return
     const resourceMetrics = [
       { resource: { attributes: attributesOf(resource) }, scopeMetrics: [{ scope: SCOPE, metrics }] },
     ]
-    await this.#send(url, { resourceMetrics })
+    await this.#send(target, { resourceMetrics })
   }
 
-  async #send(url: string, request: Json): Promise<void> {
-    const { json, headers, timeoutMs } = this.#settings
-    const body = json ? JSON.stringify(request) : encode(request, REQUEST)
-    const type = json ? 'application/json' : 'application/x-protobuf'
+  async #send({ url, json, gzip, headers, timeoutMs }: Target, request: Json): Promise<void> {
+    const plain = json ? Buffer.from(JSON.stringify(request)) : encode(request, REQUEST)
+    const body = gzip ? gzipSync(plain) : plain
+    const own = {
+      'content-type': json ? 'application/json' : 'application/x-protobuf',
+      ...(gzip ? { 'content-encoding': 'gzip' } : {}),
+    }
     try {
       const signal = AbortSignal.timeout(timeoutMs)
-      const answer = await fetch(url, { method: 'POST', headers: { ...headers, 'content-type': type }, body, signal })
+      const answer = await fetch(url, { method: 'POST', headers: { ...headers, ...own }, body, signal })
       await answer.arrayBuffer()
       if (!answer.ok) this.#fail(`${new URL(url).host} answers ${answer.status}`)
     } catch (error) {

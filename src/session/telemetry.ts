@@ -65,6 +65,7 @@ export class Telemetry {
   readonly #open = new Map<string, Session>()
   #spans: Span[] = []
   #timer: NodeJS.Timeout | undefined
+  #isClosing = false
   #sending: Promise<void> = Promise.resolve()
 
   constructor(settings: OtlpSettings, { pal, memory, env, log, clock = Date.now }: TelemetryOptions) {
@@ -93,6 +94,8 @@ export class Telemetry {
   async close(): Promise<void> {
     for (const stop of this.#stops) stop()
     clearTimeout(this.#timer)
+    this.#isClosing = true
+    for (const session of this.#told.keys()) this.#changed.add(session)
     await this.flush()
   }
 
@@ -129,8 +132,8 @@ export class Telemetry {
     const timeline = await this.#timelines.of(session, info)
     const { calls } = timeline
     const last = calls.at(-1)
-    // The usage of the last call may still arrive.
-    const settled = last && !last.reported ? calls.length - 1 : calls.length
+    // The usage of the last call may still arrive, unless this is the end.
+    const settled = last && !last.reported && !this.#isClosing ? calls.length - 1 : calls.length
     for (let i = this.#told.get(id) ?? 0; i < settled; i++) {
       const call = calls[i]!
       if (!call.inherited && call.answeredAt >= this.#startedAt) this.#call(id, timeline, i)

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
 import { openMemory } from '../../src/memory/open.ts'
 import type { Message } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
@@ -135,6 +136,41 @@ test('the same goes as protobuf, with the field numbers of the standard', async 
   assert.equal(String(inside(usage!, 1)[0]), 'gen_ai.client.token.usage')
   assert.equal(inside(usage!, 9, 1, 6)[0]!.length, 15 * 8)
   assert.equal(inside(usage!, 9, 1, 7)[0]!.readDoubleLE(8), 4)
+})
+
+test('a signal goes by variables of its own; a request can be compressed', async () => {
+  await using receiver = await startReceiver()
+  await work({
+    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+    OTEL_EXPORTER_OTLP_HEADERS: 'x-scope=both',
+    OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'x-scope=traces',
+    OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
+    OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: 'gzip',
+  })
+  const [traces, metrics] = ['/v1/traces', '/v1/metrics'].map(path => receiver.got.find(one => one.path === path)!)
+  assert.deepEqual([traces!.headers['x-scope'], metrics!.headers['x-scope']], ['traces', 'both'])
+  assert.deepEqual([traces!.type, metrics!.type], ['application/json', 'application/x-protobuf'])
+  assert.deepEqual([traces!.headers['content-encoding'], metrics!.headers['content-encoding']], ['gzip', undefined])
+  assert.ok(JSON.parse(gunzipSync(traces!.body).toString()).resourceSpans)
+})
+
+test('a last call of which nothing was reported is sent at the end, estimated', async () => {
+  await using receiver = await startReceiver()
+  const env = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: receiver.url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }
+  const pal = await openPalimpsest({ home: ':memory:' })
+  const telemetry = startTelemetry({ pal, env })!
+  const session = await pal.session('s', { model: 'claude-sonnet-4-5', policy: 'none' })
+  await session.append(text('user', 'hello'))
+  await session.append(text('assistant', 'hi'))
+  await telemetry.flush()
+  assert.equal(receiver.got.length, 0, 'its usage may still come')
+  await telemetry.close()
+  const [{ spans }] = JSON.parse(receiver.got[0]!.body.toString()).resourceSpans[0].scopeSpans
+  assert.equal(spans.length, 1)
+  const attributes = plain(spans[0].attributes)
+  assert.equal(attributes['palimpsest.cost.estimated'], true)
+  assert.ok(Number(attributes['palimpsest.cost.usd']) > 0)
+  await pal.close()
 })
 
 test('content is sent where the standard variable asks for it', async () => {
