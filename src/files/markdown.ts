@@ -51,10 +51,8 @@ export function readHeadings(text: string): Heading[] {
   for (const [index, line] of lines.entries()) {
     const header = index < begin ? undefined : reader.next(line.text, index)
     if (!header) continue
-    const first = lines[header.from]
-    if (!first) continue
-    const { level, title } = header
-    found.push({ level, title, line: header.from + 1, start: first.start, content: line.end })
+    const { level, title, from } = header
+    found.push({ level, title, line: from + 1, start: lines[from]!.start, content: line.end })
   }
   return found.map((heading, index) => {
     const next = found.slice(index + 1).find(other => other.level <= heading.level)
@@ -74,9 +72,9 @@ function readLines(text: string): Line[] {
   const pattern = /([^\r\n]*)(\r\n|\n|\r|$)/g
   for (let start = text.startsWith('\uFEFF') ? 1 : 0; start < text.length; ) {
     pattern.lastIndex = start
-    const match = pattern.exec(text)
-    const end = start + (match?.[0].length ?? 1)
-    lines.push({ text: match?.[1] ?? '', start, end })
+    const [whole, line] = pattern.exec(text) as unknown as [whole: string, line: string]
+    const end = start + whole.length
+    lines.push({ text: line, start, end })
     start = end
   }
   return lines
@@ -119,7 +117,7 @@ class BlockReader {
       if (this.#until(line)) this.#until = undefined
       return undefined
     }
-    if (this.#container && this.#staysInside(line)) return undefined
+    if (this.#container && staysInside(this.#container, line)) return undefined
     this.#container = undefined
     return this.#block(line, index)
   }
@@ -131,13 +129,13 @@ class BlockReader {
     if (words) {
       this.#endParagraph()
       const title = words.lines.map(part => part.trim()).join(' ')
-      return { level: underline[1]?.startsWith('=') ? 1 : 2, title, from: words.from }
+      return { level: underline[1]![0] === '=' ? 1 : 2, title, from: words.from }
     }
     if (/^(?: {4}| {0,3}\t)/.test(line)) return this.#paragraph ? this.#addToParagraph(line, index) : undefined
     const atx = ATX.exec(line)
     if (atx) {
       this.#endParagraph()
-      return { level: atx[1]?.length ?? 1, title: titleOf(line.slice(atx[0].length)), from: index }
+      return { level: atx[1]!.length, title: titleOf(line.slice(atx[0].length)), from: index }
     }
     return this.#opener(line) ? undefined : this.#addToParagraph(line, index)
   }
@@ -155,21 +153,6 @@ class BlockReader {
     else if (startsItem(line, this.#paragraph !== undefined)) this.#enter(itemOf(line))
     else return false
     return true
-  }
-
-  #staysInside(line: string): boolean {
-    const container = this.#container
-    if (!container) return false
-    if (line.trim() === '') {
-      container.lazy = false
-      return !container.quote && !container.empty
-    }
-    if (container.quote ? QUOTE.test(line) : indentOf(line) >= container.indent) {
-      container.lazy = runsOn(line)
-      container.empty = false
-      return true
-    }
-    return container.lazy && !interrupts(line)
   }
 
   #enter(container: Container): void {
@@ -200,18 +183,32 @@ class BlockReader {
 /** For a line that opens a code fence: what closes it. */
 function fenceOf(line: string): ((line: string) => boolean) | undefined {
   const [start = '', marks = ''] = FENCE.exec(line) ?? []
-  if (marks === '' || (marks.startsWith('`') && line.includes('`', start.length))) return undefined
+  if (marks === '' || (marks[0] === '`' && line.includes('`', start.length))) return undefined
   return text => {
     const [found = '', closing = ''] = FENCE.exec(text) ?? []
     return closing.startsWith(marks) && text.slice(found.length).trim() === ''
   }
 }
 
+/** Whether a line belongs to an open list item or quotation, which takes note of it. */
+function staysInside(container: Container, line: string): boolean {
+  if (line.trim() === '') {
+    container.lazy = false
+    return !container.quote && !container.empty
+  }
+  if (container.quote ? QUOTE.test(line) : indentOf(line) >= container.indent) {
+    container.lazy = runsOn(line)
+    container.empty = false
+    return true
+  }
+  return container.lazy && !interrupts(line)
+}
+
 /** A list item; within a paragraph only one that is not empty and, if numbered, begins at 1. */
 function startsItem(line: string, inParagraph: boolean): boolean {
   const item = ITEM.exec(line)
   if (!item) return false
-  return !inParagraph || (line.slice(item[0].length).trim() !== '' && /^(?:[-+*]|0*1[.)])$/.test(item[2] ?? ''))
+  return !inParagraph || (line.slice(item[0].length).trim() !== '' && /^(?:[-+*]|0*1[.)])$/.test(item[2]!))
 }
 
 function itemOf(line: string): Container {

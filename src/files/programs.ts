@@ -1,6 +1,6 @@
 /** Finds programs on the PATH as a shell does, if they are executable; and a port that is free. */
 import { accessSync, constants } from 'node:fs'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import type { Environment } from '../model/defaults.ts'
 
@@ -24,8 +24,8 @@ export function freePort(): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   const server = createServer().on('error', reject)
   server.listen(0, '127.0.0.1', () => {
-    const address = server.address()
-    server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    const { port } = server.address() as AddressInfo
+    server.close(() => resolve(port))
   })
   return promise
 }
