@@ -339,6 +339,18 @@ const ROWS: readonly Row[] = [
     texts: ['true', 'false'],
     why: 'a text with a string that does not end is no JSON, which the parser says in any case',
   },
+  {
+    file: 'src/files/replace.ts',
+    line: 'for (let i = 0; i < text.length; i++) {',
+    texts: ['<='],
+    why: 'behind the end no character is one of the part',
+  },
+  {
+    file: 'src/files/replace.ts',
+    line: 'for (let i = 1; i < part.length; i++) {',
+    texts: ['<='],
+    why: 'what is put behind the end of an array is not kept',
+  },
 ]
 
 export const EXCUSED_FILES: readonly string[] = [...new Set(ROWS.map(({ file }) => file))]

@@ -85,6 +85,8 @@ export function checkFileStore(name: string, open: () => Promise<HomeFiles>): vo
     for (const user of ['zoe', 'Zoé ✓', 'a/b']) await files.of(user).change('overflow/x.txt', () => user)
     await files.of(undefined).change('overflow/x.txt', () => 'home')
     for (const store of [files.of('zoe'), files.of(undefined, 'workspace')]) assert.equal(store.isTable, files.isTable)
+    const folders = [undefined, 'zoe', 'a/b'].map(user => files.of(user).folder)
+    assert.equal(new Set(folders).size, 3)
     const users = await files.users()
     for (const user of ['zoe', 'Zoé ✓', 'a/b']) assert.ok(users.includes(user), user)
     await files.forget('zoe')

@@ -44,6 +44,7 @@ test('the nearest lines come first, at most three, and lines that are not alike 
   assert.deepEqual(explainMiss(many, 'const value4 = 5').slice(0, 2), ['Nearest lines:', '5: const value4 = 4'])
   assert.equal(explainMiss(many, 'const value4 = 5').length, 4)
   assert.deepEqual(explainMiss(many, 'zzzz qqqq'), [])
+  assert.deepEqual(explainMiss('xb\n', 'ab'), [], 'one letter of two is not alike')
   assert.deepEqual(explainMiss(many, '  \n '), [])
 })
 

@@ -1,10 +1,12 @@
 /** Programs on the PATH: the first that can be run, as a shell finds it. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { after, test } from 'node:test'
-import { findProgram, isProgram } from '../../src/files/programs.ts'
+import { findProgram, freePort, isProgram } from '../../src/files/programs.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-programs-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -20,6 +22,7 @@ test('the first program of a name that can be run is found, and files that canno
     [third, 0o700],
   ] as const)
     writeFileSync(join(path, 'tool'), '#!/bin/sh\n', { mode })
+  for (const ending of ['.exe', '.cmd']) writeFileSync(join(first, `tool${ending}`), '', { mode: 0o700 })
   const path = ['', first, second, third].join(delimiter)
   assert.equal(findProgram('tool', { PATH: path }), join(second, 'tool'))
   assert.equal(findProgram('tool', { Path: path }), join(second, 'tool'), 'as Windows spells the variable')
@@ -27,6 +30,15 @@ test('the first program of a name that can be run is found, and files that canno
   assert.equal(findProgram('no-such-tool', { PATH: path }), undefined)
   assert.equal(findProgram('tool', {}), undefined)
   assert.deepEqual([isProgram(join(first, 'tool')), isProgram(join(second, 'tool'))], [false, true])
+})
+
+test('a free port can be listened on', async () => {
+  const port = await freePort()
+  const server = createServer()
+  await once(server.listen(port, '127.0.0.1'), 'listening')
+  assert.equal((server.address() as AddressInfo).port, port)
+  server.close()
+  await once(server, 'close')
 })
 
 test('a program of Windows is found by its ending, a batch file too, and without one', {

@@ -1,6 +1,8 @@
 /** Where a path below a root leads, and what models call it; that it never leads out is in test/tools/confinement. */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import promises from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -62,6 +64,71 @@ test('folders on the way are made only where that is asked for', async () => {
   assert.equal(await keyIn(root, 'new/deep/b.txt', true), 'new/deep/b.txt')
   assert.equal(await isFolder({ root, path: 'new/deep' }), true)
   await assert.rejects(keyIn(root, 'real/a.txt/b', true), { code: 'PATH_REFUSED', message: /a file, not a folder/ })
+})
+
+/** Lets a function of the file system do something else first, and then fail with a code. */
+async function withFailing<T>(
+  name: 'mkdir' | 'open' | 'lstat',
+  fail: (path: string) => string | undefined,
+  work: () => Promise<T>,
+) {
+  const real = promises[name] as (path: string, ...more: unknown[]) => Promise<unknown>
+  Object.assign(promises, {
+    [name]: async (path: string, ...more: unknown[]) => {
+      const code = fail(String(path))
+      if (code === undefined) return real(path, ...more)
+      throw Object.assign(new Error(code), { code })
+    },
+  })
+  syncBuiltinESMExports()
+  try {
+    return await work()
+  } finally {
+    Object.assign(promises, { [name]: real })
+    syncBuiltinESMExports()
+  }
+}
+
+test('a folder that somebody else makes at the same time is taken; what fails for another reason is passed on', async () => {
+  const root = await openRoot(folder)
+  const made = withFailing(
+    'mkdir',
+    path => {
+      mkdirSync(path)
+      return 'EEXIST'
+    },
+    () => keyIn(root, 'same/b.txt', true),
+  )
+  assert.equal(await made, 'same/b.txt')
+  await assert.rejects(
+    withFailing(
+      'mkdir',
+      () => 'EACCES',
+      () => keyIn(root, 'other/b.txt', true),
+    ),
+    { code: 'EACCES' },
+  )
+  const opened = (code: string, failing: 'open' | 'lstat' = 'open') =>
+    withPlace({ root, path: 'real/a.txt' }, place =>
+      withFailing(
+        failing,
+        path => (path.endsWith('a.txt') ? code : undefined),
+        () => openFile(place),
+      ),
+    )
+  assert.equal(await opened('ENOENT'), undefined)
+  assert.equal(await opened('ENOENT', 'lstat'), undefined)
+  await assert.rejects(opened('ELOOP'), { code: 'PATH_REFUSED', message: /symbolic link appeared/ })
+  await assert.rejects(opened('EACCES'), { code: 'EACCES' })
+  const entered = (code: string) =>
+    withFailing(
+      'open',
+      path => (path.endsWith('inner') ? code : undefined),
+      () => keyIn(root, 'real/inner/x', true),
+    )
+  await assert.rejects(entered('ELOOP'), { code: 'PATH_REFUSED', message: /symbolic link appeared/ })
+  await assert.rejects(entered('ENOTDIR'), { code: 'PATH_REFUSED', message: /inner is a file/ })
+  await assert.rejects(entered('EACCES'), { code: 'EACCES' })
 })
 
 test('links that lead nowhere or in a circle are refused', async () => {

@@ -9,6 +9,7 @@ import {
   lineEndings,
   lineNumberAt,
   linesAt,
+  MAX_FILE_BYTES,
   splitLines,
 } from '../../src/files/text.ts'
 import * as fc from '../property.ts'
@@ -33,7 +34,9 @@ describe('bytes', () => {
     checkFileText('text', 'é\n')
     assert.throws(() => checkFileText('text', '\ud800'), { code: 'INVALID_UNICODE' })
     assert.throws(() => checkFileText('text', 'a\0b'), { code: 'NOT_TEXT' })
-    assert.throws(() => checkFileText('text', 'é'.repeat(17 * 1024 * 1024)), { code: 'TOO_LARGE' })
+    checkFileText('text', 'x'.repeat(MAX_FILE_BYTES))
+    for (const text of ['x'.repeat(MAX_FILE_BYTES + 1), 'é'.repeat(17 * 1024 * 1024)])
+      assert.throws(() => checkFileText('text', text), { code: 'TOO_LARGE' })
   })
 })
 

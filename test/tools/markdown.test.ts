@@ -43,6 +43,7 @@ test('what looks like a header and is none', () => {
     'a list item behind a tab': '-\ta\n\n\t# no\n',
     'a list item with a wide gap': '-      a\n\n  # no\n',
     'an empty list item': '-\n  # no\n',
+    'a list item that a tab goes on': '- a\n\n \tx\n  # no\n',
   }
   for (const [name, text] of Object.entries(none)) assert.deepEqual(names(text), [], name)
 })
@@ -60,6 +61,7 @@ test('a header that is not there is answered with those that are, a hundred at m
 test('a header follows right after what hides headers', () => {
   const after = ['```\nx\n```\n', '<!-- x -->\n', '---\na: b\n---\n', '- a\n- b\n', '> q\n', '    code\n', '<div>\n\n']
   for (const text of after) assert.deepEqual(names(`${text}# Yes\n`), ['# Yes'], JSON.stringify(text))
+  assert.deepEqual(names('   -  a\n\n \tx\nYes\n===\n'), ['# Yes'], 'a tab goes to the next column of four')
   assert.deepEqual(names('---\n\n# Yes\n'), ['# Yes'], 'a rule at the top that no second one closes')
 })
 
