@@ -23,7 +23,10 @@ const MAX_NAMES = 5
 const OTHERS = 'other'
 const MOST_BARS = 45
 const DAY_MS = 86_400_000
-const [WIDTH, HEIGHT, LEFT, TOP, BOTTOM] = [1024, 190, 56, 8, 24]
+const [HEIGHT, LEFT, TOP, BOTTOM] = [190, 48, 8, 24]
+/** Drawn for a desk and for a phone, so that letters have their size and nothing scrolls; the style shows one of them. */
+const SIZES = { desk: 1024, phone: 362 } as const
+const LABEL_WIDTH = 100
 
 type NameOf = (session: SessionReport, line: BillLine) => string
 
@@ -46,7 +49,10 @@ export function dayBars(sessions: readonly SessionReport[], nameOf: NameOf, titl
   const legend = names.map(
     (name, i) => `<span><i style="background:var(--${PALETTE[i]})"></i>${escapeXml(name)}</span>`,
   )
-  return `<div class="scroll" tabindex="0" role="group" aria-label="Dollars by day">${svg(bars, { title: step === 1 ? title : `${title}, by week`, dateAt, names })}</div><p class="legend">${legend.join('')}</p>`
+  const charts = Object.entries(SIZES).map(([place, width]) => {
+    return svg(bars, { title: step === 1 ? title : `${title}, by week`, dateAt, names, place, width })
+  })
+  return `${charts.join('')}<p class="legend">${legend.join('')}</p>`
 }
 
 /** Noon of a day: days differ in length when clocks change, but noon is always in the right day. */
@@ -62,18 +68,24 @@ function namesOf(lines: readonly { name: string; billedUsd: number }[]): string[
   return sorted.length <= MAX_NAMES + 1 ? sorted : [...sorted.slice(0, MAX_NAMES), OTHERS]
 }
 
-type Drawing = { title: string; dateAt: (place: number) => string; names: readonly string[] }
+type Drawing = {
+  title: string
+  dateAt: (place: number) => string
+  names: readonly string[]
+  place: string
+  width: number
+}
 
-function svg(bars: readonly number[][], { title, dateAt, names }: Drawing): string {
+function svg(bars: readonly number[][], { title, dateAt, names, place, width: whole }: Drawing): string {
   const totals = bars.map(bar => bar.reduce((sum, dollars) => sum + dollars, 0))
   const top = niceTop(Math.max(...totals))
   const plot = HEIGHT - TOP - BOTTOM
   const y = (dollars: number) => TOP + plot * (1 - dollars / top)
-  const slot = (WIDTH - LEFT) / bars.length
+  const slot = (whole - LEFT) / bars.length
   const width = Math.min(34, slot * 0.82)
   const ticks = [0, 0.25, 0.5, 0.75, 1].map(share => share * top)
   const grid = ticks.map(tick => {
-    return `<path d="M${LEFT} ${y(tick).toFixed(1)}H${WIDTH}" stroke="var(--grid)"/><text x="${LEFT - 8}" y="${(y(tick) + 4).toFixed(1)}" text-anchor="end">$${tick >= 10 || tick === 0 ? Math.round(tick) : tick.toFixed(2)}</text>`
+    return `<path d="M${LEFT} ${y(tick).toFixed(1)}H${whole}" stroke="var(--grid)"/><text x="${LEFT - 8}" y="${(y(tick) + 4).toFixed(1)}" text-anchor="end">$${tick >= 10 || tick === 0 ? Math.round(tick) : tick.toFixed(2)}</text>`
   })
   const columns = bars.map((bar, i) => {
     const x = LEFT + slot * i + (slot - width) / 2
@@ -86,12 +98,12 @@ function svg(bars: readonly number[][], { title, dateAt, names }: Drawing): stri
     })
     return rects.join('')
   })
-  const every = Math.max(1, Math.ceil(bars.length / 9))
+  const every = Math.max(1, Math.ceil((bars.length * LABEL_WIDTH) / whole))
   const labels = bars.map((_, i) => {
     if (i % every !== 0) return ''
     return `<text x="${(LEFT + slot * (i + 0.5)).toFixed(1)}" y="${HEIGHT - 6}" text-anchor="middle">${dateAt(i).slice(5)}</text>`
   })
-  return `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escapeXml(title)}">${grid.join('')}${columns.join('')}${labels.join('')}</svg>`
+  return `<svg class="${place}" viewBox="0 0 ${whole} ${HEIGHT}" role="img" aria-label="${escapeXml(title)}">${grid.join('')}${columns.join('')}${labels.join('')}</svg>`
 }
 
 function niceTop(value: number): number {

@@ -147,7 +147,7 @@ function habits(sessions: readonly SessionReport[]): string {
 
 function rent(whole: Rent): string {
   const tiles = largestRows(whole.kind, MAX_TILES).map(({ name, dollars }, i) => {
-    return `<div style="flex:${Math.max(dollars, whole.dollars / 50)};--kind:var(--${PALETTE[i % PALETTE.length]})" title="${escapeXml(name)} ${money(dollars)}"><b>${money(dollars)}</b>${escapeXml(name)}</div>`
+    return `<div style="flex:${Math.max(dollars, whole.dollars / 50)};--kind:var(--${PALETTE[i % PALETTE.length]})" title="${escapeXml(name)} ${money(dollars)}"><b>${money(dollars)}</b><span>${escapeXml(name)}</span></div>`
   })
   const column = (title: string, rows: Rent['kind'], nameOf = (name: string) => name) => {
     const items = largestRows(rows, MAX_LIST_ROWS).map(({ name, dollars }) => {

@@ -59,8 +59,7 @@ section:has(#by-project:checked) .by-project, section:has(#by-agent:checked) .by
 svg { display: block; width: 100%; height: auto; overflow: visible; }
 svg text { font: 11.5px var(--sans); fill: var(--ink-3); }
 .scroll { overflow-x: auto; }
-.scroll svg { min-width: 860px; direction: ltr; }
-.scroll:has(svg) { direction: rtl; }
+svg.phone { display: none; }
 .columns { display: grid; grid-template-columns: repeat(3, 1fr); gap: 24px 28px; }
 .columns li { margin-top: 10px; }
 .row { display: flex; justify-content: space-between; gap: 10px; }
@@ -74,6 +73,8 @@ svg text { font: 11.5px var(--sans); fill: var(--ink-3); }
 .cards .do b { color: var(--good); }
 .mosaic { display: flex; gap: 2px; border-radius: 8px; overflow: hidden; }
 .mosaic div { min-width: 0; padding: 10px 8px 12px; border-top: 4px solid var(--kind); background: color-mix(in srgb, var(--kind) 30%, var(--sheet)); font-size: 12.5px; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
+.mosaic div { container-type: inline-size; }
+@container (max-width: 34px) { .mosaic b, .mosaic span { visibility: hidden; } }
 .mosaic b { display: block; font-size: 14px; overflow: hidden; text-overflow: ellipsis; }
 .knob > p:first-child { margin-bottom: 16px; }
 .knob .track { position: relative; display: grid; grid-template-columns: repeat(5, 1fr); margin-bottom: 16px; }
@@ -99,7 +100,8 @@ td .title { display: block; max-width: 560px; overflow: hidden; text-overflow: e
   .knob label { font-size: 12px; }
   .mosaic { flex-direction: column; }
   .mosaic div { display: flex; justify-content: space-between; flex: none !important; padding: 8px 12px; }
-  .wide { display: none; }
+  .wide, svg.desk { display: none; }
+  svg.phone { display: block; }
   td, th { padding-inline: 6px; }
   td .title { max-width: 46vw; }
 }

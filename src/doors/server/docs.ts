@@ -75,7 +75,7 @@ h3 b { display: inline-block; min-width: 62px; margin-right: 6px; padding: 0 7px
 p { margin: 4px 0; color: var(--ink-2); }
 .dim { color: var(--dim); font-size: 12.5px; }
 ul { margin: 4px 0; padding-left: 18px; }
-@media (max-width: 720px) { header { padding: 0 14px; } main { padding: 18px 14px 80px; } }
+@media (max-width: 720px) { header { gap: 14px; padding: 0 14px; } main { padding: 18px 14px 80px; } }
 `
 
 const HASH = createHash('sha256').update(STYLE).digest('base64')

@@ -31,6 +31,11 @@ describe('the page of a report', { skip }, () => {
         assert.deepEqual(await seriousFindings(page), [], `${colorScheme} ${width}`)
         const hidden = await page.locator('.scroll:has(table)').evaluate(box => box.scrollWidth - box.clientWidth)
         assert.ok(hidden <= 0, `${hidden} px of the table are out of view at ${width}`)
+        const chart = page.locator('.shown.by-project svg:visible')
+        const box = (await chart.boundingBox())!
+        assert.ok(box.x >= 0 && box.x + box.width <= width, 'the days with their axis are in view')
+        const letters = await chart.locator('text').first().boundingBox()
+        assert.ok(letters!.height >= 9, `letters of the axis are ${letters!.height} px high at ${width}`)
         await page.context().close()
       }
     }

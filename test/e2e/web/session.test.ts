@@ -94,6 +94,24 @@ describe('the page of a session', { skip }, () => {
     assert.ok((await topOf(page.getByRole('tab', { name: 'Calls' }))) >= (await bottom()))
   })
 
+  test('a click on the map lands at the part, also where what is above it was not measured before', async () => {
+    const tall = await web.pal.session('tall-ones', { model: 'claude-sonnet-4-5' })
+    if (tall.fold.entries.length === 0) await tall.append(...longConversation(160))
+    await page.goto(`${web.url}/#/sessions/tall-ones`)
+    await page.getByRole('region', { name: 'Verdict' }).waitFor()
+    await page.getByLabel('Tokens by kind').getByText('Read').waitFor()
+    const box = (await map(page).boundingBox())!
+    await page.mouse.click(box.x + box.width * 0.7, box.y + 30)
+    await page.waitForURL(/entry=\d+/)
+    const chosen = Number(/entry=(\d+)/.exec(page.url())?.[1])
+    await entry(page, chosen).waitFor()
+    await page.waitForFunction(chosen => {
+      const map = document.querySelector('.map-panel')!.getBoundingClientRect()
+      const row = document.querySelector(`[data-entry="${chosen}"]`)!.getBoundingClientRect()
+      return map.height === 90 && row.top >= map.bottom && row.top < map.bottom + 40
+    }, chosen)
+  })
+
   test('an edited part can be seen as shown, as it was, and as a diff, with why, by whom and what it saved', async () => {
     await page.goto(`${web.url}/#/sessions/${session.id}?entry=7`)
     const log = part(page, 7)
@@ -134,7 +152,7 @@ describe('the page of a session', { skip }, () => {
       page.evaluate('document.querySelector(".session-columns").getBoundingClientRect().top + scrollY')
     const before = Number(await below())
     await page.evaluate('scrollTo(0, 900)')
-    await page.waitForFunction('document.querySelector(".map-panel").offsetHeight === 90')
+    await page.waitForFunction(() => document.querySelector<HTMLElement>('.map-panel')!.offsetHeight === 90)
     const moved = Math.abs(Number(await below()) - before)
     assert.ok(moved < 2, `what is below the map moved by ${moved} px`)
     await page.evaluate('scrollTo(0, 0)')

@@ -1,6 +1,7 @@
 /** Places where something was said: the words marked, whether the model sees them now, and the way there. */
 import type { Hit } from '../api-types.ts'
 import { hrefOf } from '../route.ts'
+import { useTitles } from '../session-title.ts'
 import { dateTime, plural } from './format.ts'
 import { InlineText } from './text.tsx'
 
@@ -14,20 +15,22 @@ type HitListProps = {
 
 export function HitList({ hits, query, withSession, onOpen }: HitListProps) {
   const marks = query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []
+  const titles = useTitles(withSession ? hits.map(({ session }) => session) : [])
+  const titleOf = ({ session }: Hit) => (withSession ? (titles.get(session) ?? session) : undefined)
   return (
     <ul className="hits">
       {hits.map(hit => (
         <li key={`${hit.session} ${hit.hash}`}>
           {onOpen ? (
             <button type="button" className="hit" onClick={() => onOpen(hit)}>
-              <HitText hit={hit} marks={marks} withSession={withSession} />
+              <HitText hit={hit} marks={marks} title={titleOf(hit)} />
             </button>
           ) : (
             <a
               className="hit"
               href={`${hrefOf('sessions', hit.session)}?entry=${hit.entry}&q=${encodeURIComponent(query)}`}
             >
-              <HitText hit={hit} marks={marks} withSession={withSession} />
+              <HitText hit={hit} marks={marks} title={titleOf(hit)} />
             </a>
           )}
         </li>
@@ -36,21 +39,15 @@ export function HitList({ hits, query, withSession, onOpen }: HitListProps) {
   )
 }
 
-function HitText({
-  hit,
-  marks,
-  withSession,
-}: {
-  hit: Hit
-  marks: readonly string[]
-  withSession?: boolean | undefined
-}) {
+type HitTextProps = { hit: Hit; marks: readonly string[]; title: string | undefined }
+
+function HitText({ hit, marks, title }: HitTextProps) {
   return (
     <>
       <span className="hit-head">
-        {withSession && (
-          <b>
-            <InlineText text={hit.session} />
+        {title !== undefined && (
+          <b className="hit-title" title={hit.session}>
+            <InlineText text={title} />
           </b>
         )}
         <span>{hit.tool ?? hit.role}</span>

@@ -68,10 +68,10 @@ export function ComparePage({ session }: { session: string }) {
           <Scatter rows={shown} best={best} toneOf={name => toneOf(policies, name)} />
         </>
       )}
+      {hasRows && <CompareTable rows={shown} best={best} own={own} />}
       <Choice policies={policies} chosen={chosen} onToggle={toggle} />
       {hasRows && (
         <>
-          <CompareTable rows={shown} best={best} own={own} />
           <ComparePlots
             rows={shown.filter(({ keep }) => keep === null || keep === 'normal')}
             toneOf={name => toneOf(policies, name)}

@@ -176,11 +176,17 @@ function Tip({ box: { bar, group }, x, width }: { box: Box; x: number; width: nu
             {count(bar.raw)} → {bar.shown === 0 ? 'hidden' : count(bar.shown)}
           </>
         )}
-        {bar.edits.length > 0 && ` · ${bar.edits.slice(0, 3).join(', ')}`}
+        {bar.edits.length > 0 && ` · ${editsOf(bar)}`}
         {bar.pinned && ' · pinned'}
       </span>
     </div>
   )
+}
+
+/** By their ids where these are few: a turn may have one edit in many of its parts. */
+function editsOf({ edits }: Bar): string {
+  const ids = [...new Set(edits)]
+  return ids.length <= 3 ? ids.join(', ') : plural(ids.length, 'edit')
 }
 
 /** The window on a scale of its own: how much of it is used, how much would be, and where the policy makes room. */

@@ -71,7 +71,7 @@ export function ContextTab({ session, length, moment, chosen, onChosen, onOpen }
 type PartRowProps = { part: PricedPart; isChosen: boolean; onToggle(): void; onOpen(entry: number): void }
 
 function PartRow({ part, isChosen, onToggle, onOpen }: PartRowProps) {
-  const what = part.tool ?? part.kind
+  const what = part.tool ?? (part.kind === 'text' ? 'message' : part.kind)
   return (
     <li className="editor-part">
       <input

@@ -146,14 +146,18 @@ function useJump(jump: ConversationProps['jump'], leap: Jump, isThere: boolean):
     }
     return () => stop.abort()
   }, [jump])
-  // After every drawing, and two frames later, when the sizes of what was drawn are known.
+  // After every drawing, and two frames later, when the sizes of what was drawn are known; until it moves nothing more.
   useEffect(() => {
+    const settle = () => {
+      if (goal.current === undefined) return
+      const before = scrollY
+      latest(goal.current)
+      if (!isThere) return
+      if (Math.abs(scrollY - before) < 1) goal.current = undefined
+      else frame = requestAnimationFrame(settle)
+    }
     let frame = requestAnimationFrame(() => {
-      frame = requestAnimationFrame(() => {
-        if (goal.current === undefined) return
-        latest(goal.current)
-        if (isThere) goal.current = undefined
-      })
+      frame = requestAnimationFrame(settle)
     })
     return () => cancelAnimationFrame(frame)
   })

@@ -1,10 +1,9 @@
 /** The head of a session: its title, what and whose it is, what can be done with it, and the verdict. */
 import { useEffect, useState } from 'react'
 import { agentName } from '../../../../src/view/names.ts'
-import { getJson } from '../../api.ts'
 import type { Session } from '../../api-types.ts'
-import { useResource } from '../../resource.ts'
 import { hrefOf } from '../../route.ts'
+import { useTitles } from '../../session-title.ts'
 import { Button } from '../../ui/button.tsx'
 import { InlineText } from '../../ui/text.tsx'
 import { visibleText } from '../../ui/visible.ts'
@@ -94,12 +93,10 @@ export function SessionHead({ session, data: { info, summary, verdict, would, re
 
 /** Another session by its title. */
 function SessionLink({ session }: { session: string }) {
-  const found = useResource(`title of ${session}`, signal =>
-    getJson('/sessions/{session}/summary', { params: { session }, signal }),
-  )
+  const title = useTitles([session]).get(session)
   return (
     <a href={hrefOf('sessions', session)} title={session}>
-      <InlineText text={found.value?.title || session} />
+      <InlineText text={title ?? session} />
     </a>
   )
 }

@@ -15,6 +15,7 @@ import {
 } from 'react'
 import type { Bar, ContextMap as MapData } from '../../api-types.ts'
 import { hrefOf, replaceQuery, useRoute } from '../../route.ts'
+import { Button } from '../../ui/button.tsx'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { count } from '../../ui/format.ts'
@@ -273,9 +274,17 @@ function SidePanel(props: SidePanelProps) {
   return (
     <aside className="side" aria-label="About this session">
       <h2 className="visually-hidden">About this session</h2>
+      <Button small kind="quiet" className="side-skip" onClick={toConversation}>
+        To the conversation ↓
+      </Button>
       <Tabs<TabKey> label="About this session" tabs={tabs} chosen={tab} onChoose={setTab} />
     </aside>
   )
+}
+
+/** On a narrow screen the conversation is below what there is to know about it. */
+function toConversation(): void {
+  document.querySelector('.conversation')?.scrollIntoView()
 }
 
 /** A session that cannot be read: why, and the way back to the list. */

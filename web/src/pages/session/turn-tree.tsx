@@ -9,6 +9,7 @@ import { count, dateTime, money, plural, price, tokens } from '../../ui/format.t
 import { InlineText } from '../../ui/text.tsx'
 import { kindStyle } from '../../ui/tone.ts'
 import { groupOf } from './kinds.ts'
+import './turn-tree.css'
 
 export type TurnTreeProps = {
   session: string
@@ -135,7 +136,13 @@ function Steps({ session, turn, onOpen }: { session: string; turn: Turn; onOpen(
               <span className="turn-sum">{price(step.dollars)}</span>
             </button>
             {step.tools.map(tool => (
-              <button key={tool.part} type="button" className="step step-tool" onClick={() => onOpen(tool.entry)}>
+              <button
+                key={tool.part}
+                type="button"
+                className="step step-tool"
+                title={tool.name}
+                onClick={() => onOpen(tool.entry)}
+              >
                 <span className="kind" style={kindStyle(groupOf(tool.kind))}>
                   {tool.name}
                 </span>
