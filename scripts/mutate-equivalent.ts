@@ -160,6 +160,18 @@ const ROWS: readonly Row[] = [
     why: 'a short piece is counted and remembered by its text as well; it only takes longer',
   },
   {
+    file: 'src/files/lock.ts',
+    line: 'if (turns.get(lock) === mine) turns.delete(lock)',
+    texts: ['false', ';'],
+    why: 'a turn that is over holds up nobody; it only takes memory, for each path',
+  },
+  {
+    file: 'src/ledger/codec.ts',
+    line: 'const isPlain = plain.length <= LARGE_CHARS || !holdsLarge(event)',
+    texts: ['false', '<'],
+    why: 'a short event has no large text; it only takes longer to look',
+  },
+  {
     file: 'src/ledger/codec.ts',
     line: 'if (!body.includes(MARK)) return []',
     texts: ['false'],

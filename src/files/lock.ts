@@ -45,6 +45,7 @@ async function withLock<T>(lock: string, work: () => Promise<T>): Promise<T> {
     }
   } finally {
     done()
+    if (turns.get(lock) === mine) turns.delete(lock)
   }
 }
 

@@ -109,7 +109,8 @@ export function decodeLight(light: string): LightEntry {
 
 function encodeBody(event: Event, contents: Map<string, string>): string {
   const plain = JSON.stringify(event)
-  if (!holdsLarge(event) && !plain.includes(MARK)) return plain
+  const isPlain = plain.length <= LARGE_CHARS || !holdsLarge(event)
+  if (isPlain && !plain.includes(MARK)) return plain
   return JSON.stringify(event, (_, value: unknown) => {
     // A lone surrogate would not survive as text of its own; as JSON it does.
     if (typeof value === 'string' && isLarge(value) && value.isWellFormed()) {
