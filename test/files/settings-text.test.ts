@@ -73,6 +73,76 @@ test('a line of .env is replaced where it is, or added at the end', () => {
   assert.equal(writeSetting('env', 'A=1', ['B'], 'x'), 'A=1\nB=x\n')
 })
 
+test('what is added is written as the file is: its line ends, its indentation, behind its byte order mark', () => {
+  const cases: [SettingsForm, before: string, at: string[], after: string][] = [
+    ['json', '{\r\n\t"a": 1\r\n}\r\n', ['b', 'c'], '{\r\n\t"a": 1,\r\n\t"b": {\r\n\t\t"c": "x"\r\n\t}\r\n}\r\n'],
+    ['json', '{\n\t"a": {}\n}\n', ['a', 'c'], '{\n\t"a": {\n\t\t"c": "x"\n\t}\n}\n'],
+    ['json', '{\n\t"a": { /* none */ }\n}\n', ['a', 'c'], '{\n\t"a": {\n\t\t"c": "x" /* none */ }\n}\n'],
+    ['json', '\r\n', ['a'], '\r\n{\r\n  "a": "x"\r\n}\r\n'],
+    ['toml', 'a = 1\r\n', ['k'], 'k = "x"\r\na = 1\r\n'],
+    ['toml', '\uFEFFa = 1\n', ['k'], '\uFEFFk = "x"\na = 1\n'],
+    ['env', 'A=1\r\n', ['B'], 'A=1\r\nB=x\r\n'],
+    ['env', '', ['B'], 'B=x\n'],
+  ]
+  for (const [form, before, at, after] of cases) assert.equal(writeSetting(form, before, at, 'x'), after)
+})
+
+test('a value is read without its quotes, whichever they are; what is no string of JSON is none', () => {
+  const env = 'a = \'x y\'\nB="z \\"w"\nC = plain '
+  assert.deepEqual(
+    ['a', 'B', 'C', 'D'].map(name => readSetting('env', env, [name])),
+    ['x y', 'z "w', 'plain', undefined],
+  )
+  assert.deepEqual([readSetting('toml', "a = 'x y'", ['a']), readSetting('toml', 'a = 5', ['a'])], ['x y', '5'])
+  const json = '{"a": 5, "b": "5", "c": [1, {"b": 2}] }'
+  assert.deepEqual(
+    [['a'], ['b'], ['b', 'x'], ['x']].map(at => readSetting('json', json, at)),
+    [undefined, '5', undefined, undefined],
+  )
+  assert.equal(rawSetting('json', json, ['c']), '[1, {"b": 2}]')
+})
+
+test('a value of TOML ends where it ends, and its key may be spelled in any way', () => {
+  const list = 'x = [ "[t]", # ]\n "]" ] # note\nb = 1 # note'
+  assert.equal(rawSetting('toml', list, ['x']), '[ "[t]", # ]\n "]" ]')
+  assert.equal(rawSetting('toml', list, ['b']), '1')
+  assert.equal(rawSetting('toml', '"a b".c = { d = 1 }\r\n', ['a b', 'c']), '{ d = 1 }')
+  assert.equal(rawSetting('toml', "'a' . b = 1", ['a', 'b']), '1')
+  assert.equal(rawSetting('toml', 'a = 1\na = 2', ['a']), '2')
+  assert.equal(rawSetting('toml', 'a = # nothing', ['a']), '')
+  assert.equal(rawSetting('toml', '[a]\nb = 1', ['b']), undefined)
+})
+
+test('what is removed takes along the objects that it leaves empty, except those that were there before', () => {
+  const deep = '{"a":{"b":{"c":"x"}}}'
+  const at = ['a', 'b', 'c']
+  assert.deepEqual(
+    [0, 1, 2].map(depth => removeSetting('json', deep, at, depth)),
+    ['{}', '{"a":{}}', '{"a":{"b":{}}}'],
+  )
+  assert.equal(removeSetting('json', '{"z":1,"a":{"b":{"c":"x","d":1}}}', at), '{"z":1,"a":{"b":{"d":1}}}')
+  assert.equal(removeSetting('json', '{"a":1, "b":2, "c":3}', ['b']), '{"a":1, "c":3}')
+  assert.equal(removeSetting('json', deep, ['x']), deep)
+  assert.equal(removeSetting('toml', 'a = 1\nb = """\nx\n"""\nc = 1', ['b']), 'a = 1\nc = 1')
+  assert.equal(removeSetting('env', 'a=1\nb=2', ['b']), 'a=1\n')
+  assert.deepEqual(
+    [['a'], ['a', 'b'], ['a', 'b', 'c', 'd'], ['x', 'y']].map(path => depthOfSetting('json', '{"a":{"b":{}}}', path)),
+    [0, 1, 2, 0],
+  )
+})
+
+test('what cannot be read is refused with its line, or with what is in the way', () => {
+  for (const [text, at, why] of [
+    ['{"env": 5}', ['env', 'A'], /: env holds something else than an object/],
+    ['{"env": {"x": []}}', ['env', 'x', 'A'], /: env\.x holds something else/],
+    ['{\n"a":1\n"b":2}', ['c'], /: line 3 should have a comma or }/],
+    ['{\n\n"a" 1}', ['c'], /: line 3 should have a colon/],
+    ['{} x', ['c'], /: something follows its end/],
+    ['[]', ['c'], /: it is not an object/],
+  ] as const)
+    assert.throws(() => writeSetting('json', text, at, 'x'), { code: 'CONFIG_INVALID', message: why })
+})
+
 const TEXTS: [SettingsForm, fc.Arbitrary<string>, string[][]][] = [
   ['json', jsonc, [['env', 'URL'], ['a'], ['a', 'b', 'c']]],
   ['toml', toml, [['openai_base_url'], ['a']]],

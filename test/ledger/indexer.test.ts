@@ -197,6 +197,17 @@ test('a search waits for whoever writes, and passes on every other failure at on
   }
 })
 
+test('a search gives whoever writes the time to end', async () => {
+  let isLocked = true
+  const indexer = new Indexer(async () => {
+    if (isLocked) throw locked()
+    return false
+  })
+  setTimeout(() => (isLocked = false))
+  assert.equal(await indexer.catchUp('a'), false)
+  await indexer.close()
+})
+
 test('closing indexes what was appended here, once, and nothing begins afterwards', async () => {
   const { indexer, asked } = scripted({ behind: 5 })
   indexer.appended('a')
