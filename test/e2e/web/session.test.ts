@@ -255,6 +255,22 @@ describe('the page of a session', { skip }, () => {
     await head.getByText('at work').waitFor()
   })
 
+  test('under a finger, what can be done with an entry opens on request', async () => {
+    const touch = await web.page(`#/sessions/${session.id}`, {
+      viewport: { width: 390, height: 844 },
+      hasTouch: true,
+      isMobile: true,
+    })
+    const asked = entry(touch, 1)
+    await part(touch, 1).waitFor()
+    assert.equal(await button(asked, 'Shorten').isVisible(), false)
+    await button(asked, 'What can be done with entry 1').tap()
+    await button(asked, 'Shorten').waitFor()
+    await button(asked, 'Fork here').waitFor()
+    assert.equal(await button(entry(touch, 2), 'Fork here').isVisible(), false)
+    await touch.context().close()
+  })
+
   test('discard, with its notice to take it back', async () => {
     const report = part(page, 3)
     await button(report, 'Discard').click()

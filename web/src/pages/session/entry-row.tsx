@@ -1,5 +1,5 @@
 /** One entry of the conversation: its parts, what is shown instead where it is hidden, and what was put behind it. */
-import { memo } from 'react'
+import { memo, useState } from 'react'
 import type { Bar, EditState, Entry, Message } from '../../api-types.ts'
 import { Button } from '../../ui/button.tsx'
 import { dateTime } from '../../ui/format.ts'
@@ -43,9 +43,11 @@ export const EntryRow = memo(function EntryRow(props: EntryRowProps) {
 function EntryParts({ session, number, entry, edits, bars, names, marks }: EntryRowProps & { entry: Entry }) {
   const isHidden = entry.shown === null
   const states = partStates(entry, edits.byId)
+  const [open, setOpen] = useState(false)
+  const classes = ['entry-parts', isHidden && 'entry-hidden', open && 'entry-open']
   return (
-    <section className={isHidden ? 'entry-parts entry-hidden' : 'entry-parts'} aria-label={`Entry ${number}`}>
-      <EntryHead entry={entry} />
+    <section className={classes.filter(Boolean).join(' ')} aria-label={`Entry ${number}`}>
+      <EntryHead entry={entry} open={open} onOpen={() => setOpen(!open)} />
       {states.map(state => {
         const { kind, label } = names.of(entry.message, state.original)
         return (
@@ -67,7 +69,14 @@ function EntryParts({ session, number, entry, edits, bars, names, marks }: Entry
   )
 }
 
-function EntryHead({ entry: { entry, at, pinned, message } }: { entry: Entry }) {
+type EntryHeadProps = {
+  entry: Entry
+  /** Whether a finger asked for what can be done. */
+  open: boolean
+  onOpen(): void
+}
+
+function EntryHead({ entry: { entry, at, pinned, message }, open, onOpen }: EntryHeadProps) {
   const { actions, compactFrom, startCompact, openCompact } = useSteering()
   const isTarget = compactFrom !== undefined && compactFrom !== entry
   return (
@@ -81,6 +90,16 @@ function EntryHead({ entry: { entry, at, pinned, message } }: { entry: Entry }) 
           hour12: false,
         })}
       </time>
+      <Button
+        small
+        kind="quiet"
+        className="entry-more"
+        label={`What can be done with entry ${entry}`}
+        aria-expanded={open}
+        onClick={onOpen}
+      >
+        ⋯
+      </Button>
       <span className={isTarget || compactFrom === entry ? 'entry-actions entry-actions-on' : 'entry-actions'}>
         {isTarget ? (
           <Button

@@ -208,8 +208,14 @@ function Welcome({ isEmpty }: { isEmpty: boolean }) {
   const steps = (
     <ol className="welcome-steps">
       <li>
-        {isEmpty ? 'Start with `npm start` for a sample, to see' : 'Open the sample below to see'} what an agent was
-        shown, what was left out and why, and take any of it back.
+        {isEmpty ? (
+          <>
+            Start with <code>palimpsest serve --sample</code> to see
+          </>
+        ) : (
+          'Open the sample below to see'
+        )}{' '}
+        what an agent was shown, what was left out and why, and take any of it back.
       </li>
       <li>Drop a transcript of your own agent anywhere on this page to see the same for it.</li>
       <li>
