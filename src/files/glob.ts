@@ -98,7 +98,7 @@ class GlobReader {
     const negated = this.#glob[this.#at] === '!' || this.#glob[this.#at] === '^'
     const first = this.#at + (negated ? 1 : 0)
     const end = this.#glob.indexOf(']', first + 1)
-    if (end < 0) return undefined
+    if (end === -1) return undefined
     const signs = this.#glob.slice(first, end)
     this.#at = end + 1
     const ranges: [from: string, to: string][] = []

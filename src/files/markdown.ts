@@ -215,8 +215,11 @@ function itemOf(line: string): Container {
   const [all = '', lead = '', marker = '', gap = ''] = ITEM.exec(line) ?? []
   const rest = line.slice(all.length)
   const width = lead.length + marker.length
-  const indent = rest === '' || gap.length > 4 || gap.includes('\t') ? width + 1 : width + gap.length
-  return { indent, quote: false, lazy: runsOn(rest), empty: rest.trim() === '' }
+  const content = indentOf(gap, width)
+  // Behind a wider gap the item begins with a code block.
+  const isCode = content > width + 4
+  const indent = rest === '' || isCode ? width + 1 : content
+  return { indent, quote: false, lazy: !isCode && runsOn(rest), empty: rest.trim() === '' }
 }
 
 /** True when a line of a list item or quotation ends in a paragraph, which the next line may run on from. */
@@ -255,8 +258,9 @@ function interrupts(line: string): boolean {
   )
 }
 
-function indentOf(line: string): number {
-  let column = 0
+/** The column behind the blanks at the beginning of a text that begins in a column. */
+function indentOf(line: string, from = 0): number {
+  let column = from
   for (const char of line) {
     if (char === ' ') column++
     else if (char === '\t') column += 4 - (column % 4)

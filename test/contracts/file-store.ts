@@ -90,6 +90,7 @@ export function checkFileStore(name: string, open: () => Promise<HomeFiles>): vo
     const users = await files.users()
     for (const user of ['zoe', 'Zoé ✓', 'a/b']) assert.ok(users.includes(user), user)
     await files.forget('zoe')
+    await files.forget('nobody')
     assert.equal(await files.of('zoe').read('overflow/x.txt'), undefined)
     assert.equal((await files.of('Zoé ✓').read('overflow/x.txt'))?.text, 'Zoé ✓')
     assert.equal((await files.of(undefined).read('overflow/x.txt'))?.text, 'home')

@@ -213,11 +213,7 @@ test('a text that cannot be brought to the disk is not put in place, and leaves 
 })
 
 /** Lets a function of the file system fail with a code while something is done. */
-async function withFailing(
-  name: 'link' | 'rename' | 'unlink' | 'realpath',
-  code: string,
-  work: () => Promise<unknown>,
-) {
+async function withFailing(name: 'link' | 'rename' | 'access', code: string, work: () => Promise<unknown>) {
   const { [name]: real } = promises
   Object.assign(promises, { [name]: () => Promise.reject(Object.assign(new Error(code), { code })) })
   syncBuiltinESMExports()
@@ -244,6 +240,16 @@ test('where files have no links a new one is renamed into place; what fails for 
   await failing('rename', 'EPERM')
   assert.deepEqual(readdirSync(home), ['ENOTSUP', 'EPERM', 'EXDEV'])
   assert.equal(readFileSync(path('EPERM'), 'utf8'), 'EPERM')
+})
+
+test('a file that may not be written is refused; one that vanished while that was asked is made anew', async () => {
+  const path = join(mkdtempSync(join(folder, 'access-')), 'a.txt')
+  writeFileSync(path, 'old')
+  const change = () => changeOwnFile(path, {}, now => `${now}!`)
+  await assert.rejects(withFailing('access', 'EACCES', change), { code: 'PATH_REFUSED', message: /read-only/ })
+  assert.equal(readFileSync(path, 'utf8'), 'old')
+  await withFailing('access', 'ENOENT', change)
+  assert.equal(readFileSync(path, 'utf8'), 'old!')
 })
 
 test('files of a store are changed by the store, and the journal is told once it is done, with the intent', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { lexer } from 'marked'
 import { nameOf, readHeadings, replaceSection } from '../../src/files/markdown.ts'
 import * as fc from '../property.ts'
 
@@ -149,6 +150,74 @@ const documents = fc.array(lines, { maxLength: 14 }).map(parts => `${parts.join(
 const contents = fc
   .array(fc.constantFrom('text', '', '- item', '#### D', '```js\n# x\n```', '$&'), { maxLength: 4 })
   .map(parts => parts.join('\n'))
+
+/** Lines on which Marked reads as CommonMark says: of numbers inside a paragraph and of definitions it does not. */
+const readAlike = fc.constantFrom(
+  ...[
+    '# A',
+    '## B',
+    '#no',
+    '# C #',
+    '  # D',
+    '   # E',
+    '#',
+    '# F#',
+    'text',
+    'more',
+    '  text',
+    '',
+    '',
+    '    code',
+    '\ttab',
+    ' \tx',
+  ],
+  ...[
+    '```',
+    '~~~',
+    '````',
+    '``` js',
+    '- item',
+    '-',
+    '+ x',
+    '-      wide',
+    '   -  wide',
+    '\n-\ttab',
+    '- # in',
+    '- a\n  - b\n\n    # c',
+  ],
+  ...[
+    '1. one',
+    '* x\n\n  # y',
+    '> q',
+    '> # q',
+    '===',
+    '---',
+    '***',
+    '--- -',
+    '_ _ _',
+    '=== x',
+    '###### x',
+    '#\tT',
+    '    # x',
+  ],
+  ...['<!-- x -->', '<!-- a\n# b\n-->', '<div>', '<pre>\n# x\n</pre>'],
+)
+
+test('the headers of any text are those that another reader of CommonMark finds', () => {
+  fc.assert(
+    fc.property(fc.array(readAlike, { maxLength: 9 }), lines => {
+      const text = `${lines.join('\n')}\n`
+      fc.pre(!text.startsWith('---'))
+      const others = lexer(text).flatMap(token =>
+        token.type === 'heading'
+          ? [nameOf({ level: token['depth'], title: token.text.replace(/\s*\n\s*/g, ' ') })]
+          : [],
+      )
+      assert.deepEqual(names(text), others)
+    }),
+    { numRuns: 2000 },
+  )
+})
 
 test('law: only the section changes, other headers stay, and doing it twice is doing it once', () => {
   fc.assert(
