@@ -10,9 +10,10 @@ import { heal } from '../formats/doctor.ts'
 import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { headOf } from '../model/text.ts'
-import type { Message, Usage } from '../model/types.ts'
+import type { Message, Part, Usage } from '../model/types.ts'
 import { TYPICAL_OVERHEAD } from '../providers/models.ts'
 import type { Palimpsest } from './engine.ts'
+import type { Session } from './session.ts'
 import type { About } from './session-options.ts'
 import { type ReadSession, readWhole } from './whole-session.ts'
 
@@ -63,10 +64,22 @@ export async function importSession(
     ...(recorded.usage.length === 0 ? { overhead: TYPICAL_OVERHEAD } : {}),
   })
   const there = await session.messages()
-  const differing = there.findIndex((message, i) => messages[i] && !isSame(message, messages[i]))
-  if (differing >= 0) throw occupied(session.id, differing)
+  const { known, rest } = alignment(there, messages, session.id)
   const usage = usageByMessage(recorded, messages)
-  for (let next = there.length; next < messages.length; ) {
+  if (rest.length > 0) {
+    now = messages[known]!.at ?? now
+    await session.append({ role: 'assistant', parts: rest, ...(now === undefined ? {} : { at: now }) })
+    // The rest of an answer is no call of its own.
+    await session.record({ type: 'usage', usage: { by: 'client' } })
+    const reported = usage.get(known)
+    if (reported) await session.record({ type: 'usage', usage: reported })
+  } else if (known > 0) {
+    const last = messages.slice(0, known).findLastIndex(({ role }) => role === 'assistant')
+    now = messages[last]?.at ?? now
+    await completeReport(session, usage.get(last))
+  }
+  const added = messages.length - known
+  for (let next = known + (rest.length > 0 ? 1 : 0); next < messages.length; ) {
     const end = endOfBatch(messages, next, usage)
     now = messages.slice(next, end).findLast(({ at }) => at)?.at ?? now
     await session.append(...messages.slice(next, end))
@@ -75,7 +88,54 @@ export async function importSession(
     step(end - next)
     next = end
   }
-  return { session: session.id, messages: messages.length, added: Math.max(0, messages.length - there.length), healed }
+  return { session: session.id, messages: messages.length, added: Math.max(0, added), healed }
+}
+
+/**
+ * How many messages of a recording the session has, and the parts that are missing of the next one: its agent was still
+ * answering when it was imported. The session has such an answer in pieces.
+ */
+function alignment(
+  there: readonly Message[],
+  messages: readonly Message[],
+  session: string,
+): { known: number; rest: Part[] } {
+  let known = 0
+  for (let at = 0; at < there.length && known < messages.length; known++) {
+    const message = messages[known]!
+    if (isSame(there[at]!, message)) {
+      at++
+      continue
+    }
+    const begun = at
+    let parts: Part[] = []
+    while (there[at]?.role === 'assistant' && isBeginning([...parts, ...there[at]!.parts], message))
+      parts = [...parts, ...there[at++]!.parts]
+    const isWhole = parts.length === message.parts.length
+    if (at === begun || (!isWhole && at < there.length)) throw occupied(session, begun)
+    if (!isWhole) return { known, rest: message.parts.slice(parts.length) }
+  }
+  return { known, rest: [] }
+}
+
+/** Records the report of the last answer if it came, or changed, after the import of the answer. */
+async function completeReport(session: Session, reported: Usage | undefined): Promise<void> {
+  if (!reported || reported.by === 'client') return
+  const events = (await session.events()).map(({ event }) => event)
+  const answer = events.findLastIndex(event => event.type === 'entry' && event.message.role === 'assistant')
+  const told = events.slice(answer + 1).flatMap(event => (event.type === 'usage' ? [event.usage] : []))
+  const before = told.findLast(({ by }) => by !== 'client')
+  const isNew = !before || (before.id !== undefined && before.id === reported.id && differ(before, reported))
+  if (isNew) await session.record({ type: 'usage', usage: reported })
+}
+
+function differ(one: Usage, other: Usage): boolean {
+  return JSON.stringify(one) !== JSON.stringify(other)
+}
+
+function isBeginning(parts: readonly Part[], { role, parts: whole }: Message): boolean {
+  if (role !== 'assistant' || parts.length > whole.length) return false
+  return JSON.stringify(parts) === JSON.stringify(whole.slice(0, parts.length))
 }
 
 /** An engine that belongs to one user imports sessions of other users under that user. */

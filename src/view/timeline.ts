@@ -196,7 +196,9 @@ export class Timeline {
   take({ seq, at, event }: Placed): void {
     if (event.type === 'entry' && event.message.role === 'assistant' && !this.#isAwaited()) this.#call(at, seq)
     const last = this.calls.at(-1)
-    if (event.type === 'usage' && (!last || last.reported)) this.#unanswered(at, seq)
+    // An import may have the report of an answer that had not ended, and then that of the whole.
+    const corrects = event.type === 'usage' && event.usage.id !== undefined && event.usage.id === last?.reported?.id
+    if (event.type === 'usage' && !corrects && (!last || last.reported)) this.#unanswered(at, seq)
     if (event.type === 'edit' || event.type === 'revert' || event.type === 'reapply') {
       this.#before ??= shown(this.fold).slice(0, this.#last.messages)
     }
