@@ -32,6 +32,8 @@ export type ImportOptions = {
   client?: string
   /** The id of this import. Sessions that it creates are marked with it. */
   importedBy?: string
+  /** When the file was last written: the time of a recording that has none. */
+  written?: number | undefined
   step?: (added: number) => void
 }
 
@@ -49,57 +51,84 @@ export function newImportId(): string {
 export async function importSession(
   pal: Palimpsest,
   recorded: TranscriptSession,
-  { name = recorded.id, client, importedBy, step = () => undefined }: ImportOptions = {},
+  { name = recorded.id, client, importedBy, written, step = () => undefined }: ImportOptions = {},
 ): Promise<Imported> {
   const whole = readWhole(recorded.whole)
   if (whole) return importWhole(pal, whole, { name: headOf(name, NAME), importedBy })
   const { messages, healed } = heal(recorded.messages)
   const { model } = recorded
   // Repairs and usage reports get the time of the message that they belong to, like everything else.
-  let now = messages.find(({ at }) => at)?.at
+  const dated = new DatedImport(messages, written)
   const isNew = !(await pal.find(headOf(name, NAME)))
-  const session = await (now === undefined ? pal : pal.with({ clock: () => now ?? 0 })).session(headOf(name, NAME), {
+  const session = await dated.engine(pal).session(headOf(name, NAME), {
     ...(model ? { model } : {}),
     about: { ...aboutOf(recorded, client), ...(isNew ? markOf(importedBy) : {}) },
     ...(recorded.usage.length === 0 ? { overhead: TYPICAL_OVERHEAD } : {}),
   })
-  const there = await session.messages()
-  const { known, rest } = alignment(there, messages, session.id)
   const usage = usageByMessage(recorded, messages)
-  if (rest.length > 0) {
-    now = messages[known]!.at ?? now
-    await session.append({ role: 'assistant', parts: rest, ...(now === undefined ? {} : { at: now }) })
-    // The rest of an answer is no call of its own.
-    await session.record({ type: 'usage', usage: { by: 'client' } })
-    const reported = usage.get(known)
-    if (reported) await session.record({ type: 'usage', usage: reported })
-  } else if (known > 0) {
-    const last = messages.slice(0, known).findLastIndex(({ role }) => role === 'assistant')
-    now = messages[last]?.at ?? now
-    await completeReport(session, usage.get(last))
-  }
-  const added = messages.length - known
-  for (let next = known + (rest.length > 0 ? 1 : 0); next < messages.length; ) {
+  const { known, rest } = alignment(await session.messages(), messages, session.id)
+  const done = await complete(session, messages, { known, rest, usage, dated })
+  for (let next = done; next < messages.length; ) {
     const end = endOfBatch(messages, next, usage)
-    now = messages.slice(next, end).findLast(({ at }) => at)?.at ?? now
+    dated.follow(messages.slice(next, end))
     await session.append(...messages.slice(next, end))
     const reported = usage.get(end - 1)
     if (reported) await session.record({ type: 'usage', usage: reported })
     step(end - next)
     next = end
   }
-  return { session: session.id, messages: messages.length, added: Math.max(0, added), healed }
+  const added = Math.max(0, messages.length - known)
+  return { session: session.id, messages: messages.length, added, healed }
 }
+
+/** The clock of an import: the time of the message that was taken last; of a recording without times, of its file. */
+class DatedImport {
+  #now: number | undefined
+
+  constructor(messages: readonly Message[], written: number | undefined) {
+    this.#now = messages.find(({ at }) => at)?.at ?? written
+  }
+
+  engine(pal: Palimpsest): Palimpsest {
+    return this.#now === undefined ? pal : pal.with({ clock: () => this.#now ?? 0 })
+  }
+
+  follow(messages: readonly Message[]): void {
+    this.#now = messages.findLast(({ at }) => at)?.at ?? this.#now
+  }
+}
+
+type Completing = Aligned & { usage: ReadonlyMap<number, Usage>; dated: DatedImport }
+
+/** Adds the rest of an answer that had not ended, and its report. Gives the number of messages that are there then. */
+async function complete(
+  session: Session,
+  messages: readonly Message[],
+  { known, rest, usage, dated }: Completing,
+): Promise<number> {
+  if (rest.length === 0) {
+    const last = messages.slice(0, known).findLastIndex(({ role }) => role === 'assistant')
+    dated.follow(messages.slice(last, last + 1))
+    await completeReport(session, usage.get(last))
+    return known
+  }
+  dated.follow(messages.slice(known, known + 1))
+  const { parts: _, ...answer } = messages[known]!
+  await session.append({ ...answer, parts: rest })
+  // The rest of an answer is no call of its own.
+  await session.record({ type: 'usage', usage: { by: 'client' } })
+  const reported = usage.get(known)
+  if (reported) await session.record({ type: 'usage', usage: reported })
+  return known + 1
+}
+
+type Aligned = { known: number; rest: Part[] }
 
 /**
  * How many messages of a recording the session has, and the parts that are missing of the next one: its agent was still
  * answering when it was imported. The session has such an answer in pieces.
  */
-function alignment(
-  there: readonly Message[],
-  messages: readonly Message[],
-  session: string,
-): { known: number; rest: Part[] } {
+function alignment(there: readonly Message[], messages: readonly Message[], session: string): Aligned {
   let known = 0
   for (let at = 0; at < there.length && known < messages.length; known++) {
     const message = messages[known]!

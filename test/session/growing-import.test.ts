@@ -111,3 +111,20 @@ for (const [name, lines] of Object.entries({ 'Claude Code': claudeCode(), Codex:
     assert.deepEqual(account, whole)
   })
 }
+
+test('a recording without times has that of its file: what it cost was not spent today', async () => {
+  const pal = await openPalimpsest({ home: ':memory:' })
+  const lines = codex().map(({ timestamp: _, ...line }: Record<string, unknown>) => JSON.stringify(line))
+  const file = join(folder, 'undated.jsonl')
+  await writeFile(file, lines.join('\n'))
+  const [recorded] = (await readTranscript(file)).sessions
+  const written = Date.UTC(2025, 4, 6, 12)
+  const { session } = await importSession(pal, recorded!, { written })
+  const info = (await pal.find(session))!
+  assert.deepEqual([info.createdAt, info.updatedAt], [written, written])
+  assert.deepEqual(
+    summaryOf(await readTimeline(pal, info)).days.map(({ day }) => day),
+    ['2025-05-06'],
+  )
+  await pal.close()
+})

@@ -1066,7 +1066,10 @@ export type Routes = {
     body: { from: number; to: number; text: string }
     answer: { edit: Edit }
   }
-  'POST /import': { query?: { name?: string; file?: string; most?: number; import?: string }; answer: Imported }
+  'POST /import': {
+    query?: { name?: string; file?: string; most?: number; written?: number; import?: string }
+    answer: Imported
+  }
   'POST /sessions/{session}/compare': {
     params: { session: string }
     body: { policies: Array<string>; model?: string; keep?: 'least' | 'less' | 'normal' | 'more' | 'most' }

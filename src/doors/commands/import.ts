@@ -82,10 +82,14 @@ async function takeIn(files: readonly FoundFile[], { values, io, open }: ImportC
   for (const file of files) {
     progress.step(printable(file.path))
     const before = found.length
+    const written = await stat(file.path).then(
+      ({ mtimeMs }) => Math.round(mtimeMs),
+      () => undefined,
+    )
     for await (const { format, session, place } of sessionsFound(file, notes)) {
       const number = before + place
       const name = values.as === undefined ? session.id : number === 1 ? values.as : `${values.as}-${number}`
-      const done = await importSession(pal, session, { name, client: format, importedBy })
+      const done = await importSession(pal, session, { name, client: format, importedBy, written })
       found.push({ number, imported: { ...done, file: file.path, format } })
     }
   }

@@ -30,6 +30,7 @@ const NAME_LENGTH = 200
 const MAX_FILE_NAME = 255
 const SERIES = 300
 const DECISIONS = 100
+const END_OF_TIME = 8.64e15
 
 const importRoute = defineRoute({
   method: 'post',
@@ -49,6 +50,9 @@ const importRoute = defineRoute({
     most: numberIn(1, MAX_SESSIONS)
       .optional()
       .describe('Import nothing where the file has more sessions than this: `found` says how many there are.'),
+    written: numberIn(0, END_OF_TIME)
+      .optional()
+      .describe('When the file was last written, in milliseconds since 1970: the time of a recording that has none.'),
     import: nameSchema(NAME_LENGTH)
       .optional()
       .describe('The id of an import that this file belongs to; a new one if not given.'),
@@ -69,11 +73,13 @@ const importRoute = defineRoute({
     doors.heavy.run(async () => {
       const { format, sessions, problems } = await readBytesAsTranscript(bytes, query.file)
       if (sessions.length > MAX_SESSIONS) throw tooMany(`sessions in one file`, sessions.length, MAX_SESSIONS)
-      const { import: importedBy = newImportId() } = query
+      const { import: importedBy = newImportId(), written } = query
       const imported = []
       for (const recorded of sessions.length > (query.most ?? MAX_SESSIONS) ? [] : sessions) {
         const name = (sessions.length === 1 ? query.name : undefined) ?? headOf(recorded.id, NAME_LENGTH)
-        imported.push(await importSession(doors.desk.of(caller), recorded, { name, client: format, importedBy }))
+        imported.push(
+          await importSession(doors.desk.of(caller), recorded, { name, client: format, importedBy, written }),
+        )
       }
       await settleCopies(doors.desk.of(caller), imported)
       return { format, import: importedBy, found: sessions.length, sessions: imported, problems }

@@ -247,7 +247,16 @@ function JobState({ job: { result, error, sent } }: { job: Job }) {
 
 /** By XMLHttpRequest, because fetch does not say how much of a body is sent. */
 function upload(job: Job, most: number | undefined, progress: (share: number) => void): Promise<Imported> {
-  const address = addressOf('/import', {}, { file: job.name, import: job.import, most })
+  const address = addressOf(
+    '/import',
+    {},
+    {
+      file: job.name,
+      import: job.import,
+      most,
+      written: job.file.lastModified,
+    },
+  )
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
     request.open('POST', address)
