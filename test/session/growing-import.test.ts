@@ -114,7 +114,7 @@ for (const [name, lines] of Object.entries({ 'Claude Code': claudeCode(), Codex:
 
 test('a recording without times has that of its file: what it cost was not spent today', async () => {
   const pal = await openPalimpsest({ home: ':memory:' })
-  const lines = codex().map(({ timestamp: _, ...line }: Record<string, unknown>) => JSON.stringify(line))
+  const lines = codex().map(line => JSON.stringify({ ...line, timestamp: undefined }))
   const file = join(folder, 'undated.jsonl')
   await writeFile(file, lines.join('\n'))
   const [recorded] = (await readTranscript(file)).sessions
