@@ -1,7 +1,8 @@
 /** Moving and removing: nothing is overwritten, what is missing is named, and text can be brought back. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import promises, { open } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, beforeEach, test } from 'node:test'
@@ -78,6 +79,20 @@ test('what fails for another reason than a file’s content is passed on', async
   await assert.rejects(moveEntry(root, 'notes/a.md', 'b.md', memoryJournal()), failure)
   await assert.rejects(removeEntry({ root, path: 'notes/a.md' }, memoryJournal()), failure)
   assert.deepEqual([text('notes', 'a.md'), existsSync(at('b.md'))], ['a text', false])
+})
+
+test('a destination that appears at the last moment is left as it is; another failure is passed on', async () => {
+  const root = await openRoot(at())
+  const { link } = promises
+  for (const code of ['EEXIST', 'EPERM']) {
+    Object.assign(promises, { link: () => Promise.reject(Object.assign(new Error(code), { code })) })
+    syncBuiltinESMExports()
+    const moving = moveEntry(root, 'notes/a.md', 'b.md', memoryJournal())
+    await (code === 'EEXIST' ? moving.then(isMoved => assert.equal(isMoved, false)) : assert.rejects(moving, { code }))
+    assert.equal(text('notes', 'a.md'), 'a text')
+  }
+  Object.assign(promises, { link })
+  syncBuiltinESMExports()
 })
 
 test('what is missing is named, and no folder is made for it', async () => {

@@ -46,6 +46,7 @@ test('the nearest lines come first, at most three, and lines that are not alike 
   assert.deepEqual(explainMiss(many, 'zzzz qqqq'), [])
   assert.deepEqual(explainMiss('xb\n', 'ab'), [], 'one letter of two is not alike')
   assert.deepEqual(explainMiss(many, '  \n '), [])
+  assert.deepEqual(explainMiss('a\n\nb', ' '), [], 'blank lines are not like anything')
 })
 
 test('of several lines the longest is looked for, and long lines are clipped', () => {

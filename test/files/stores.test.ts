@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { before, describe, test } from 'node:test'
 import type { PostgresServer } from '../../scripts/postgres.ts'
 import { changeFile, readWhole } from '../../src/files/atomic.ts'
@@ -83,6 +83,28 @@ describe('files in a table', { skip: noPostgres }, () => {
       { message: /in a database/ },
     )
     await files.close()
+  })
+
+  test('what another server does in the middle of a change is seen: the change is made on that', async () => {
+    const [files, others] = [await HomeTable.open(url, 'home'), await HomeTable.open(url, 'home')]
+    assert.equal(files.of(undefined).folder, resolve('home'))
+    const [store, other] = [files.of('raced'), others.of('raced')]
+    for (const [path, first, last] of [
+      ['new.md', null, 'ours'],
+      ['changed.md', 'one', 'ours'],
+      ['gone.md', 'one', null],
+    ] as const) {
+      if (first !== null) await store.change(path, () => first)
+      const seen: (string | null)[] = []
+      const changed = await store.change(path, async now => {
+        seen.push(now)
+        if (seen.length === 1) await other.change(path, () => 'theirs')
+        return last
+      })
+      assert.deepEqual([seen, changed], [[first, 'theirs'], { before: 'theirs', after: last }], path)
+      assert.equal((await other.read(path))?.text ?? null, last)
+    }
+    await Promise.all([files.close(), others.close()])
   })
 
   test('a home in memory has no table', async () => {

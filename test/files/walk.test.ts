@@ -1,6 +1,8 @@
 /** What a walk reports and where it does not go. */
 import assert from 'node:assert/strict'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import promises from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -89,6 +91,21 @@ test('a folder that vanishes or may not be read during the walk is passed over',
   chmodSync(join(folder, 'secret'), 0)
   assert.ok((await seen(9)).includes('secret folder'))
   chmodSync(join(folder, 'secret'), 0o700)
+})
+
+test('a folder that cannot be opened for another reason ends the walk', async () => {
+  const { open } = promises
+  Object.assign(promises, {
+    open: (path: string, ...more: number[]) =>
+      path.endsWith('/b') ? Promise.reject(Object.assign(new Error('EIO'), { code: 'EIO' })) : open(path, ...more),
+  })
+  syncBuiltinESMExports()
+  try {
+    await assert.rejects(seen(9), { code: 'EIO' })
+  } finally {
+    Object.assign(promises, { open })
+    syncBuiltinESMExports()
+  }
 })
 
 test('a glob without a slash fits names at any depth, one with a slash the whole path; none fits everything', () => {
