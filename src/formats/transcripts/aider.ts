@@ -2,10 +2,12 @@
  * aider: `.aider.chat.history.md`, Markdown with sessions one after the other.
  *
  * `#### ` lines are the user's, `> ` lines are aider's own output (they keep the mark, to be told from what the
- * user typed), everything else is the model's. The file records no tool calls: edits are text here as there.
+ * user typed), everything else is the model's. The file records no tool calls: edits are text here as there. aider says
+ * which model it uses and, below an answer, how many tokens that took; larger numbers are rounded to tenths of thousands.
  */
 
-import { text } from './json.ts'
+import type { Usage } from '../../model/types.ts'
+import { text, usageWithCached } from './json.ts'
 import {
   Recorder,
   type SessionRecorder,
@@ -15,6 +17,9 @@ import {
 } from './transcript.ts'
 
 const START = /^# aider chat started at (.*)/
+const MODEL = /^> (?:(?:Main model|Models?): |Using )([\w./:@-]+)(?: model)?(?: with |, )/
+const TOKENS =
+  /^> Tokens: ([\d.,]+k?) sent,(?: ([\d.,]+k?) cache write,)?(?: ([\d.,]+k?) (?:cache hit|cached),)? ([\d.,]+k?) received/
 
 export const aider: TranscriptReader = {
   format: 'aider',
@@ -29,12 +34,15 @@ class AiderParser implements TranscriptParser {
   readonly #recorder = new Recorder()
   readonly #name: string
   #session: SessionRecorder | undefined
+  #id: string
+  #model = ''
   #voice: Voice | undefined
   #lines: string[] = []
   #at: number | undefined
 
   constructor(name: string) {
     this.#name = name
+    this.#id = name
   }
 
   take(value: unknown) {
@@ -42,7 +50,7 @@ class AiderParser implements TranscriptParser {
     const start = START.exec(line)
     if (start) this.#begin(start[1]!.trim())
     else if (line.startsWith('####')) this.#add('user', line.replace(/^#### ?/, '').replace(/ {2}$/, ''))
-    else if (/^>(?: |$)/.test(line)) this.#add('output', line.replace(/ {2}$/, ''))
+    else if (/^>(?: |$)/.test(line)) this.#output(line.replace(/ {2}$/, ''))
     else this.#add(line.trim() === '' ? (this.#voice ?? 'assistant') : 'assistant', line)
     return this.#recorder.drain()
   }
@@ -57,12 +65,21 @@ class AiderParser implements TranscriptParser {
     // The file has no time zone; the same file gives the same times everywhere.
     const at = Date.parse(`${started.replace(' ', 'T')}Z`)
     this.#at = Number.isNaN(at) ? undefined : at
-    this.#session = this.#recorder.open({ id: `${this.#name}@${started}` })
+    this.#id = `${this.#name}@${started}`
+    this.#model = ''
+  }
+
+  #output(line: string): void {
+    this.#add('output', line)
+    this.#model = MODEL.exec(line)?.[1] ?? this.#model
+    const usage = usageIn(line, this.#model)
+    if (usage) this.#session?.endResponse(usage)
   }
 
   #finish(): void {
     this.#close()
     this.#session?.end()
+    this.#session = undefined
   }
 
   #add(voice: Voice, line: string): void {
@@ -77,8 +94,24 @@ class AiderParser implements TranscriptParser {
     this.#lines = []
     this.#voice = undefined
     if (said === '') return
-    this.#session ??= this.#recorder.open({ id: this.#name })
+    // What aider says at the start names the model.
+    const model = this.#model
+    this.#session ??= this.#recorder.open({ id: this.#id, ...(model === '' ? {} : { model }) })
     if (voice === 'assistant') this.#session.assistant(textParts(said), { at: this.#at })
     else this.#session.user(said, { at: this.#at })
   }
+}
+
+/** What was sent includes what was read from the cache and written to it, but for the first versions with a cache. */
+function usageIn(line: string, model: string): Usage | undefined {
+  const found = TOKENS.exec(line)
+  if (!found) return undefined
+  const [sent, written, cached, output] = found.slice(1).map(tokensIn) as [number, number, number, number]
+  const prompt = sent < written + cached ? sent + written + cached : sent
+  return usageWithCached({ prompt, cached, written, output, model })
+}
+
+function tokensIn(said = '0'): number {
+  const number = Number(said.replaceAll(/[,k]/g, ''))
+  return said.endsWith('k') ? Math.round(number * 1000) : number
 }

@@ -10,6 +10,7 @@ import { readTranscript } from '../../../src/formats/transcripts/read-transcript
 import { sweAgent } from '../../../src/formats/transcripts/swe-agent.ts'
 import { tauBench } from '../../../src/formats/transcripts/tau-bench.ts'
 import { tau2Bench } from '../../../src/formats/transcripts/tau2-bench.ts'
+import { recordedTimeline } from '../../../src/replay/account.ts'
 import { fileOf, sampleText, transcriptReaderContract } from '../../contracts/transcript-reader.ts'
 
 const timestamp = '2026-01-01T00:00:01.000Z'
@@ -428,6 +429,49 @@ transcriptReaderContract(atif, [
     },
   },
 ])
+
+test('aider says its model, and below an answer what it took', async () => {
+  const lines = [
+    '# aider chat started at 2024-09-01 10:00:00',
+    '',
+    '> Main model: claude-3-5-sonnet-20240620 with diff edit format, prompt cache  ',
+    '',
+    '#### fix it  ',
+    '',
+    'Sure.',
+    '',
+    '> Tokens: 11,055 sent, 10,984 cache hit, 30 received. Cost: $0.0040 message, $0.0040 session.  ',
+    '> Model: gpt-4o with diff edit format  ',
+    '',
+    '#### more  ',
+    '',
+    'Yes.',
+    '',
+    '> Tokens: 15k sent, 1.6k received.  ',
+    '',
+    '# aider chat started at 2024-09-02 10:00:00',
+    '',
+    '> Model: gpt-4o with diff edit format  ',
+    '',
+    'No count of tokens.',
+  ]
+  const { sessions } = await readTranscript(fileOf(lines.join('\n')))
+  assert.deepEqual(
+    sessions.map(({ model, usage }) => [model, usage.map(({ usage }) => usage)]),
+    [
+      [
+        'claude-3-5-sonnet-20240620',
+        [
+          { input: 71, cacheRead: 10_984, output: 30, model: 'claude-3-5-sonnet-20240620' },
+          { input: 15_000, cacheRead: 0, output: 1600, model: 'gpt-4o' },
+        ],
+      ],
+      ['gpt-4o', []],
+    ],
+  )
+  const [first] = (await recordedTimeline(sessions[0]!)).calls
+  assert.equal(first!.paid.dollars.toFixed(4), '0.0040', 'as aider says')
+})
 
 transcriptReaderContract(aider, [
   {
