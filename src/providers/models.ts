@@ -121,7 +121,7 @@ function toModel(row: Row, name: string, { cacheTtl, at }: ModelUse): Model {
   const provider = table.providers[row.provider]!
   const prices = pricesAt(row, at === undefined ? table.asOf : new Date(at).toISOString().slice(0, 10))
   const regional = provider.regional !== undefined && REGIONAL.test(name) ? provider.regional : 1
-  const times = FREE.test(name) ? 0 : regional
+  const times = FREE.test(name) ? 0 : regional * hourFactor(row, at)
   const lifetimes = Object.entries(row.lifetimes ?? provider.lifetimes).map(([lifetime, ttl]) => {
     const write = prices.write[lifetime] ?? Math.max(...Object.values(prices.write))
     return { name: lifetime, ttl, write: factorOf(write, prices.input) }
@@ -149,6 +149,15 @@ function toModel(row: Row, name: string, { cacheTtl, at }: ModelUse): Model {
     source: row.source,
   }
   return withLifetime(model, cacheTtl)
+}
+
+/** Without a time it is the price of the peak. */
+function hourFactor({ offPeak }: Row, at: number | undefined): number {
+  if (!offPeak || at === undefined) return 1
+  const date = new Date(at)
+  const [weekday, hour] = [date.getUTCDay(), date.getUTCHours()]
+  const isPeak = weekday >= 1 && weekday <= 5 && offPeak.peak.some(([from, until]) => hour >= from && hour < until)
+  return isPeak ? 1 : offPeak.factor
 }
 
 /** A price as a factor of another; 1 if the other is zero. */

@@ -10,6 +10,7 @@ import json from './models.json' with { type: 'json' }
 
 const dollars = z.number().min(0)
 const count = z.int().min(1)
+const hour = z.int().min(0).max(24)
 const day = z.string().regex(/^\d{4}-\d\d-\d\d$/)
 const dialect = z.enum(['anthropic', 'openai-chat', 'openai-responses', 'gemini', 'ai-sdk', 'langchain'])
 const shape = z.enum(['marked', 'breakpoints', 'intervals', 'prefix'])
@@ -45,6 +46,13 @@ const row = z.strictObject({
   prices: z.array(prices).min(1).describe('Oldest first'),
   factors: z.strictObject({ read: z.number() }).optional().describe('Where input costs nothing'),
   bands: z.array(bandSchema).optional(),
+  offPeak: z
+    .strictObject({
+      factor: z.number().gt(0),
+      peak: z.array(z.tuple([hour, hour])).describe('Hours of UTC on weekdays: from, and until before'),
+    })
+    .optional()
+    .describe('The price outside of the peak hours, as a factor'),
   tiers: tiersSchema.optional(),
   shape: shape.optional(),
   binding: binding.optional(),

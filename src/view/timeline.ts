@@ -430,8 +430,7 @@ export class Timeline {
   /** The table row of a model at a time, with the cache lifetime of the latest writes. */
   #modelFor(name: string, at: number): Model {
     if (name === '') return this.model
-    const day = Math.floor(at / DAY)
-    const key = `${name} ${day} ${this.#long}`
+    const key = `${name} ${Math.floor(at / HOUR)} ${this.#long}`
     let found = this.#known.get(key)
     if (!found) {
       const plain = modelInfo(name, this.models, at > 0 ? { at } : {})
@@ -495,4 +494,4 @@ function bytesOf({ parts }: Message): string {
 }
 
 const MILLION = 1_000_000
-const DAY = 86_400_000
+const HOUR = 3_600_000

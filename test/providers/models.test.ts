@@ -183,6 +183,15 @@ test('a call is paid by the tier or the speed that the provider billed', () => {
   assert.equal(paid('claude-opus-5-5', 'fast us'), 8.8)
 })
 
+test('a price that depends on the hour is that of the call', () => {
+  const paid = (at: string) => modelInfo('deepseek-flash', {}, { at: Date.parse(at) }).input
+  assert.equal(paid('2026-11-18T03:59:59Z'), 0.3, 'a Wednesday, peak')
+  assert.equal(paid('2026-11-18T04:00:00Z'), 0.15)
+  assert.equal(paid('2026-11-18T06:00:00Z'), 0.3)
+  assert.equal(paid('2026-11-21T07:00:00Z'), 0.15, 'a Saturday')
+  assert.equal(modelInfo('deepseek-flash').input, 0.3, 'without a time: the peak')
+})
+
 test('a model that is given away costs nothing, and its cache is as that of the model', () => {
   const [plain, free] = [modelInfo('deepseek-v4-flash'), modelInfo('deepseek-v4-flash-free')]
   assert.equal(dollarsOf({ input: 1000, cacheRead: 1000, output: 1000 }, free), 0)

@@ -23,7 +23,7 @@ import { turnsOf } from '../../src/view/turns.ts'
 export const TRACES = join(import.meta.dirname, '../../../shared/traces')
 export const skip = existsSync(TRACES) ? false : 'no ../shared/traces'
 /** Formats whose files tell what the provider reported. */
-export const RECORDED = ['claude-code', 'codex', 'opencode', 'pi']
+export const RECORDED = ['claude-code', 'codex', 'opencode', 'pi', 'gemini-cli', 'mini-swe-agent', 'openhands']
 
 export const isCent = (a: number, b: number) => Math.abs(a - b) < 0.005
 
