@@ -3,8 +3,8 @@
  * everything, `npm run screenshots -- --all FOLDER` takes every page whole: light, dark and as wide as a phone.
  *
  * A real server (`serve --sample --demo`) on a home of its own, a real browser, and nothing arranged: what a newcomer
- * sees after `npm start`. Fonts are those of the machine; the pictures in the repository were taken with Inter, P052 and
- * JetBrains Mono (Debian: fonts-inter fonts-urw-base35 fonts-jetbrains-mono), which stand in for what systems bring.
+ * sees after `npm start`. Fonts are those of the machine; the pictures in the repository were taken with Inter,
+ * DejaVu Serif Condensed and DejaVu Sans Mono (Debian: fonts-inter fonts-dejavu), which stand in for what systems bring.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -62,19 +62,9 @@ export function ContextMap({ map: whole, visible, onChoose, turns, ghost }: Cont
   }
   return (
     <div className="map">
-      <div className="map-unit">
-        {turns && turns.length > 1 && <Units isByTurn={isByTurn} onUnit={setUnit} />}
-        {zoom && (
-          <>
-            <span className="dim">
-              {tokens(map.tokens.raw)} of {tokens(whole.tokens.raw)} tokens
-            </span>
-            <Button small kind="quiet" onClick={() => setZoom(undefined)}>
-              Show all
-            </Button>
-          </>
-        )}
-      </div>
+      {turns && (
+        <Scope {...{ whole, turns, isByTurn }} onUnit={setUnit} part={zoom && map} onAll={() => setZoom(undefined)} />
+      )}
       <div className="map-rows" aria-hidden="true">
         <span>
           as it happened <b>{tokens(whole.overhead + whole.tokens.raw)}</b>
@@ -115,16 +105,41 @@ export function ContextMap({ map: whole, visible, onChoose, turns, ghost }: Cont
   )
 }
 
-function Units({ isByTurn, onUnit }: { isByTurn: boolean; onUnit(unit: 'turn' | 'part'): void }) {
+type ScopeProps = {
+  whole: MapData
+  turns: readonly Turn[]
+  isByTurn: boolean
+  onUnit(unit: 'turn' | 'part'): void
+  /** What the map is zoomed to. */
+  part: MapData | undefined
+  onAll(): void
+}
+
+/** What a bar is, and how much of the session the bars are. */
+function Scope({ whole, turns, isByTurn, onUnit, part, onAll }: ScopeProps) {
   return (
-    <fieldset className="faces" aria-label="What a bar of the map is">
-      <button type="button" aria-pressed={isByTurn} onClick={() => onUnit('turn')}>
-        By turn
-      </button>
-      <button type="button" aria-pressed={!isByTurn} onClick={() => onUnit('part')}>
-        By part
-      </button>
-    </fieldset>
+    <div className="map-unit">
+      {turns.length > 1 && (
+        <fieldset className="faces" aria-label="What a bar of the map is">
+          <button type="button" aria-pressed={isByTurn} onClick={() => onUnit('turn')}>
+            By turn
+          </button>
+          <button type="button" aria-pressed={!isByTurn} onClick={() => onUnit('part')}>
+            By part
+          </button>
+        </fieldset>
+      )}
+      {part && (
+        <>
+          <span className="dim">
+            {tokens(part.tokens.raw)} of {tokens(whole.tokens.raw)} tokens
+          </span>
+          <Button small kind="quiet" onClick={onAll}>
+            Show all
+          </Button>
+        </>
+      )}
+    </div>
   )
 }
 

@@ -18,7 +18,7 @@ import { useSteering } from './actions.ts'
 import { authorName, type PartState } from './edit-index.ts'
 import { KIND_NAMES, type KindGroup } from './kinds.ts'
 import { PartContent } from './part-content.tsx'
-import { plainReason } from './reasons.ts'
+import { isBookkeeping, plainReason } from './reasons.ts'
 
 export type PartViewProps = {
   session: string
@@ -43,6 +43,7 @@ export const PartView = memo(function PartView(props: PartViewProps) {
   const [why, setWhy] = useState(false)
   const [isFolded, setFolded] = useState(role === 'system')
   const classes = ['part', isEdited && 'part-edited', shown === null && 'part-hidden']
+  const reasons = realOf(edits)
   const tools = <PartActions {...props} why={why} onWhy={() => setWhy(old => !old)} />
   return (
     <article
@@ -79,8 +80,8 @@ export const PartView = memo(function PartView(props: PartViewProps) {
           <Body {...{ state, face, role, marks }} />
         )}
       </div>
-      {edits.map((edit, i) => (
-        <Reason key={edit.id} edit={edit} withUndo={i < edits.length - 1} />
+      {reasons.map((edit, i) => (
+        <Reason key={edit.id} edit={edit} withUndo={i < reasons.length - 1} />
       ))}
       {why && <History session={session} entry={entry} part={index} />}
     </article>
@@ -112,6 +113,12 @@ function Size({ bar }: { bar: Bar | undefined }) {
   )
 }
 
+/** Without book-keeping, unless there is nothing else; the history has it all. */
+function realOf(edits: readonly EditState[]): readonly EditState[] {
+  const real = edits.filter(edit => !isBookkeeping(edit))
+  return real.length > 0 ? real : edits
+}
+
 /** What the edits of this part saved so far. */
 function Worth({ edits }: { edits: readonly EditState[] }) {
   const { worth } = useSteering()
@@ -121,7 +128,7 @@ function Worth({ edits }: { edits: readonly EditState[] }) {
 
 function UndoLast({ edits }: { edits: readonly EditState[] }) {
   const { actions } = useSteering()
-  const last = edits.findLast(({ active }) => active)
+  const last = realOf(edits.filter(({ active }) => active)).at(-1)
   if (!last) return null
   return (
     <Button kind="plain" small title={plainReason(last.why)} onClick={() => actions.undo(last.id)}>

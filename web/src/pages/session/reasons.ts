@@ -23,7 +23,16 @@ const PLAIN: readonly [pattern: RegExp, words: string][] = [
   [/^replace$/, 'Replaced'],
 ]
 
+/** What an agent did, before its own words. */
+const DONE: readonly [pattern: RegExp, words: string][] = [
+  [/^distill: /, 'Shortened: '],
+  [/^discard: /, 'Left out: '],
+  [/^replace: /, 'Replaced: '],
+]
+
 export function plainReason(why: string): string {
   const found = PLAIN.find(([pattern]) => pattern.test(why))
-  return found?.[1] ?? why.charAt(0).toUpperCase() + why.slice(1)
+  if (found) return found[1]
+  const done = DONE.find(([pattern]) => pattern.test(why))
+  return done ? why.replace(...done) : why.charAt(0).toUpperCase() + why.slice(1)
 }
