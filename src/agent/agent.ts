@@ -275,7 +275,7 @@ export class Agent {
     )
     const rest = `\n[All of it: recall(text="${partId(entry, 0, { type: 'tool-result' })}")]`
     const replacement = this.#toolNames.includes('recall') ? text + rest : text
-    const why = 'a long output is shown by its beginning and its end'
+    const why = 'a long output, shortened to its beginning and end'
     await this.session.apply([{ target: { type: 'part', entry, part: 0 }, replacement, why }], 'policy:long-output')
   }
 

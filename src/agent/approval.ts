@@ -57,7 +57,7 @@ export function refusalText(concern: Concern, asked: boolean): string {
     concern.kind === 'command'
       ? 'allow it with --yes, or with a pattern in agent.allow.commands of palimpsest.json'
       : 'allow it with --yes, or with the folder in agent.allow.folders of palimpsest.json'
-  return `${what}: it needs approval, and nobody is here to give it. Go on without it, and tell the user that they can ${how}.`
+  return `${what}: it needs approval, and nobody can give it here. Continue without it, and tell the user that they can ${how}.`
 }
 
 /** Characters with which a shell begins another command or writes a file: no `*` matches them. */

@@ -37,7 +37,7 @@ export async function compactSession(session: Session, range?: Range): Promise<E
   const stretch = await stretchIn(session, range)
   const { tools, summarize } = session.options
   const { fold } = session
-  if (!stretch) throw nothingThere('There is no whole step to summarise.')
+  if (!stretch) throw nothingThere('There is no complete step to summarise.')
   const added = await originals(session, stretch)
   const request = lastRequest(fold)
   const hidden = request && request.entry >= stretch.from && request.entry <= stretch.to ? [request.message] : []
@@ -53,12 +53,12 @@ export async function compactSession(session: Session, range?: Range): Promise<E
     replaced - messagesTokens(hidden, fold.count),
     fold.count,
   )
-  if (text === undefined) throw nothingThere('A summary would be no shorter than what it replaces.')
+  if (text === undefined) throw nothingThere('A summary would not be shorter than the text that it replaces.')
   const proposal: Proposal = {
     policy: 'summarize',
     target: { type: 'range', ...stretch },
     replacement: { messages: [textMessage('user', text), ...hidden] },
-    why: `${amount(stretch.to - stretch.from + 1, 'entry', 'entries')}, ${withCommas(replaced)} tokens, as one summary on request`,
+    why: `${amount(stretch.to - stretch.from + 1, 'entry', 'entries')}, ${withCommas(replaced)} tokens, summarised on request`,
     mark: 'summary',
     summary: { goal: requestIn(request?.message) ?? '' },
     also: [archiveOf(session, stretch, added)],
@@ -84,5 +84,5 @@ async function originals(session: Session, { from, to }: { from: number; to: num
 }
 
 function nothingThere(message: string): PalimpsestError {
-  return new PalimpsestError('INVALID_INPUT', `${message} Let the session go on, or name other entries.`)
+  return new PalimpsestError('INVALID_INPUT', `${message} Continue the session first, or name other entries.`)
 }

@@ -25,7 +25,7 @@ export async function placeConversation(pal: Palimpsest, base: string, messages:
   const asked = messages.filter(({ role }) => role === 'user')
   const last = asked.at(-1)
   if (!last || messages.at(-1) !== last) {
-    throw new PalimpsestError('INVALID_INPUT', 'The last message must be one of the user.')
+    throw new PalimpsestError('INVALID_INPUT', 'The last message must be from the user.')
   }
   const keys = asked.map(keyOf)
   const known = bestOf(await candidates(pal, base), keys)

@@ -54,8 +54,8 @@ const TOUR: readonly ((scene: Scene) => DemoTurn)[] = [
   }),
   ({ results }) => ({
     text: wasRun(results)
-      ? 'One test fails: the total leaves out the quantity. I mend that line, and look into the build log for anything else.'
-      : 'Without the tests I go by the code: the total leaves out the quantity. I mend that line, and look into the build log.',
+      ? 'One test fails: the total ignores the quantity. I fix that line, and check the build log for anything else.'
+      : 'Without the tests, I read the code: the total ignores the quantity. I fix that line, and check the build log.',
     calls: [
       {
         name: 'edit_file',
@@ -70,7 +70,7 @@ const TOUR: readonly ((scene: Scene) => DemoTurn)[] = [
     ],
   }),
   ({ results }) => ({
-    text: 'The log was long and all is well in it, so I keep one line of it in my context. Nothing is lost: the original stays in the ledger, and `context` with `restore` brings it back.',
+    text: 'The log is long and reports no problem, so I keep only one line of it in my context. Nothing is lost: the original stays in the ledger, and `context` with `restore` brings it back.',
     calls: [
       ...(wasRun(results) ? [{ name: 'run_command', input: { command: TEST } }] : []),
       { name: 'context', input: distill(results) },
@@ -86,17 +86,17 @@ const TOUR: readonly ((scene: Scene) => DemoTurn)[] = [
 function farewell({ results }: Scene): DemoTurn {
   const tested = lastOf(results, 'run_command')
   const passed = tested !== undefined && /\[exit code 0\]\s*$/.test(textOf(tested))
-  const tests = passed ? 'the tests pass now' : 'the tests were not run, so look at it yourself'
+  const tests = passed ? 'the tests pass now' : 'the tests were not run, so check it yourself'
   return {
     text: `Done. What happened:
 
 - \`src/cart.js\`: the total counts **every piece**, not every kind; ${tests}
 - the build log takes **one line** of my context instead of a few thousand characters
-- a **memory proposal** waits for you
+- a **memory proposal** is waiting for you
 
 | to see | command |
 |---|---|
-| what I was shown, and why | \`palimpsest show\` |
+| what I see, and why | \`palimpsest show\` |
 | every edit, and how to undo it | \`palimpsest edits\`, \`palimpsest undo\` |
 | what I would like to remember | \`palimpsest memory proposals\` |
 
@@ -110,7 +110,7 @@ function later(scene: Scene): DemoTurn {
   const remark = 'I am still the script, so I only know a few words. '
   if (/undo|take.{0,40}back|revert/i.test(request)) {
     return {
-      text: `${remark}I take my change of the cart back.`,
+      text: `${remark}I undo my change to the cart.`,
       calls: [{ name: 'undo_edit', input: { path: 'src/cart.js' } }],
     }
   }
@@ -133,7 +133,7 @@ function report(results: readonly ToolResultPart[]): string {
   const last = results.at(-1)
   const text = last ? textOf(last) : ''
   if (last?.name === 'list_memory_blocks')
-    return `Your memory now:\n\n${text}\n\nWhat waits for you: \`palimpsest memory proposals\`.`
+    return `Your memory now:\n\n${text}\n\nWaiting proposals: \`palimpsest memory proposals\`.`
   return `This is what I found:\n\n\`\`\`\n${headOf(text, 1_500)}\n\`\`\`\n\nTry: “undo that”, “delegate something”, “what do you remember?”, or any word to search for.`
 }
 
@@ -166,7 +166,7 @@ function distill(results: readonly ToolResultPart[]): Record<string, unknown> {
 
 function remember(results: readonly ToolResultPart[], fact: string): DemoCall {
   const blocks = lastOf(results, 'list_memory_blocks')
-  const reasoning = 'It was needed in this session and will be again.'
+  const reasoning = 'It was needed in this session and will be needed again.'
   if (blocks && /- preferences:/.test(textOf(blocks))) {
     return { name: 'propose_memory_append', input: { block_label: 'preferences', text: `- ${fact}`, reasoning } }
   }

@@ -69,7 +69,7 @@ function connection({ baseUrl, headers = {}, stallMs = STALL_MS }: ModelSettings
 
 class StallError extends Error {
   constructor(ms: number) {
-    super(`the model sent nothing for ${ms / 1000} s`)
+    super(`the model sent no data for ${ms / 1000} s`)
     this.name = 'StallError'
   }
 }

@@ -240,7 +240,7 @@ async function modelFor(settings: ModelSettings | undefined, wanted: Wanted): Pr
 function noModel(): PalimpsestError {
   return new PalimpsestError(
     'MODEL_MISSING',
-    'No model is set up. Set ANTHROPIC_API_KEY or OPENAI_API_KEY (and OPENAI_BASE_URL for any compatible server), or "agent" in palimpsest.json. To look around without a key, use --demo.',
+    'No model is configured. Set ANTHROPIC_API_KEY or OPENAI_API_KEY (and OPENAI_BASE_URL for any compatible server), or "agent" in palimpsest.json. To look around without a key, use --demo.',
   )
 }
 

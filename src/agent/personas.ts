@@ -23,7 +23,7 @@ const personaSchema = z.strictObject({
   name: z.string().regex(NAME, 'a name has 1–40 letters a–z, digits, - or _'),
   description: z.string().max(300).optional().describe('One line for lists.'),
   systemPrompt: z.string().min(1).describe('Who the agent is and how it works.'),
-  tools: z.array(z.string().min(1)).optional().describe('Groups or single tools; all groups unless given.'),
+  tools: z.array(z.string().min(1)).optional().describe('Groups or single tools (all groups).'),
   model: z.string().min(1).optional(),
   temperature: z.number().min(0).max(2).optional(),
   memoryHeading: z.string().min(1).max(100).optional().describe('The heading above approved memory.'),
@@ -32,7 +32,7 @@ const personaSchema = z.strictObject({
     .min(1)
     .max(40)
     .optional()
-    .describe('Whom memory is about, in the words of its tools: user.'),
+    .describe('The person that memory is about, as the memory tools call them: user.'),
 })
 
 export type Persona = z.infer<typeof personaSchema>
@@ -71,7 +71,7 @@ export async function createPersona(home: string, persona: Persona): Promise<str
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await changeOwnFile(path, { isPrivate: true }, now => {
     if (now === null) return `${JSON.stringify(checked, null, 2)}\n`
-    throw new PalimpsestError('ALREADY', `There is a persona ${checked.name} already: edit ${path}.`, { path })
+    throw new PalimpsestError('ALREADY', `The persona ${checked.name} already exists: edit ${path}.`, { path })
   })
   return path
 }

@@ -103,8 +103,8 @@ export class RemoteTurn implements FollowedTurn {
   }
 }
 
-const LOST = 'The server that ran this turn is gone. What is in the session stays; go on with the turn, or ask again.'
+const LOST = 'The server that ran this turn has stopped. The session is kept; continue the turn, or ask again.'
 
 export function nothingWaits(id: string): PalimpsestError {
-  return new PalimpsestError('NOT_FOUND', 'Nothing of this id waits for an answer here.', { id })
+  return new PalimpsestError('NOT_FOUND', 'No question with this id is waiting for an answer here.', { id })
 }

@@ -59,11 +59,11 @@ const ADVICE: Record<number, string> = {
   401: ' Check the key (ANTHROPIC_API_KEY or OPENAI_API_KEY).',
   403: ' The key is not allowed to use this model.',
   404: ' Check the name of the model and the base URL.',
-  413: ' Make the context smaller: palimpsest chat has /compact.',
+  413: ' Make the context smaller, with /compact in palimpsest chat.',
 }
 
 const OVERFLOW = /context (?:length|window|size)|too long|too many (?:input )?tokens|maximum.{0,40}tokens/i
-const WINDOW = ' Say how large its window is in "models" of palimpsest.json; palimpsest chat has /compact.'
+const WINDOW = ' Set the size of its window in "models" of palimpsest.json, or use /compact in palimpsest chat.'
 
 function adviceFor(status: number, reason: string): string {
   return status === 400 && OVERFLOW.test(reason) ? WINDOW : (ADVICE[status] ?? '')

@@ -50,7 +50,7 @@ export function toOperations({ action, targets }: ContextRequest): EditOperation
     const [hash, summary] = target
     if (summary !== undefined) return { distill: hash, to: summary }
     if (action !== 'distill') return { discard: hash }
-    throw new PalimpsestError('INVALID_INPUT', 'distill takes [id, summary]; to show a note only, use discard.', {
+    throw new PalimpsestError('INVALID_INPUT', 'distill takes [id, summary]; to show only a note, use discard.', {
       hash,
     })
   })
@@ -106,7 +106,7 @@ function discardOrDistill(fold: Fold, operation: ById): Resolved {
   const { entry, part, shown, original } = findPart(fold, hash)
   const length = textOf(shown).length
   if (summary === undefined && shown.edit !== undefined && textOf(shown).startsWith(DISCARDED)) {
-    throw new PalimpsestError('ALREADY', `${hash} is discarded already (edit ${shown.edit}).`, {
+    throw new PalimpsestError('ALREADY', `${hash} is already discarded (edit ${shown.edit}).`, {
       hash,
       edit: shown.edit,
     })
@@ -134,9 +134,13 @@ function findPart(fold: Fold, hash: string): ShownPart {
   for (const found of place ? shownParts(fold, place.entry) : []) {
     if (found.part !== place?.part || partId(found.entry, found.part, found.original) !== hash) continue
     if (found.shown.type === 'text' || found.shown.type === 'tool-result') return found
-    throw new PalimpsestError('INVALID_INPUT', `${hash} is a ${found.shown.type}; only texts and results can go.`, {
-      hash,
-    })
+    throw new PalimpsestError(
+      'INVALID_INPUT',
+      `${hash} is a ${found.shown.type}; only texts and results can be edited.`,
+      {
+        hash,
+      },
+    )
   }
   throw new PalimpsestError(
     'PATTERN_NOT_FOUND',
@@ -226,7 +230,7 @@ function assertApart(resolved: readonly Resolved[]): void {
       throw new PalimpsestError(
         'EDITS_OVERLAP',
         `overlapping targets: ${operationName(a.operation)} and ${operationName(b.operation)} change the same text, or text that ` +
-          'one earlier edit put there. Merge them into one, or make them one after the other.',
+          'one earlier edit put there. Merge them into one target, or make them one after the other.',
         { targets: [a.operation, b.operation] },
       )
     }

@@ -127,10 +127,10 @@ function stateAfter(steps: readonly Step[], path: string, { turn, writes }: Know
 }
 
 function doubtsAbout({ path, turn, content, basis }: FileState, told: { runs: number; hasCalls: boolean }): string[] {
-  if (basis.length === 0) return [`no whole read, write or edit of ${path} up to turn ${turn}`]
+  if (basis.length === 0) return [`no complete read, write or edit of ${path} up to turn ${turn}`]
   if (content === undefined) return []
-  if (!told.hasCalls) return ['not followed: commands, because the conversation is not in this session']
-  return told.runs > 0 ? [`not followed: ${amount(told.runs, 'command')} run since, whatever they did to it`] : []
+  if (!told.hasCalls) return ['commands were not considered: the conversation is not in this session']
+  return told.runs > 0 ? [`not considered: effects of ${amount(told.runs, 'command')} run since`] : []
 }
 
 /** The text that a call replaced, from the journal, even if nobody had read it. */
@@ -160,7 +160,7 @@ function follow(
     if (patchKinds(info.patch).get(path) === 'remove')
       return { content: undefined, how: 'removed by a patch', fresh: true }
     const patched = applyPatchTo(info.patch, path, content)
-    return { content: patched, how: patched === undefined ? 'a patch that cannot be followed' : 'patched' }
+    return { content: patched, how: patched === undefined ? 'changed by a patch that cannot be applied' : 'patched' }
   }
   if (info.edits) return followEdits(content, info.edits)
   if (info.content !== undefined && info.how === undefined)
@@ -169,7 +169,7 @@ function follow(
   return (
     followAddition(content, info) ?? {
       content: undefined,
-      how: `changed by ${call.name}, in a way that cannot be followed`,
+      how: `changed by ${call.name}, in an unknown way`,
     }
   )
 }
@@ -259,12 +259,12 @@ function followShell(before: string | undefined, info: CallInfo, path: string, a
 type Kept = { content: string } | { why: string }
 type Git = { index: Kept; head: Kept }
 
-const NOT_STAGED = 'the ledger has no git add or git commit of it'
+const NOT_STAGED = 'the ledger has no git add or git commit for it'
 
 /** Applies git's effects after so many writes of a command line, with the file as it then was. */
 function followGit(git: Git, info: CallInfo, at: { path: string; writes: number; content: string | undefined }): void {
   const now: Kept =
-    at.content === undefined ? { why: 'what it was when it was staged is not known' } : { content: at.content }
+    at.content === undefined ? { why: 'its content when it was staged is not known' } : { content: at.content }
   for (const effect of info.git ?? []) {
     if (effect.after !== at.writes) continue
     if (effect.type === 'unsure') {
@@ -306,8 +306,8 @@ function followShellWrite(
 }
 
 function broughtBack(kept: Kept): Next {
-  if ('why' in kept) return { content: undefined, how: `brought back by git, which cannot be followed: ${kept.why}` }
-  return { content: kept.content, how: 'brought back by git, as it was staged or committed here', fresh: true }
+  if ('why' in kept) return { content: undefined, how: `restored by git, with unknown content: ${kept.why}` }
+  return { content: kept.content, how: 'restored by git, as staged or committed in this session', fresh: true }
 }
 
 /** As `sed` does: line by line, the first occurrence or all. */
@@ -321,13 +321,13 @@ function substituted(content: string, { old, new: text, all }: { old: string; ne
 function followEdits(content: string | undefined, edits: NonNullable<CallInfo['edits']>): Next {
   const [only] = edits
   if (edits.length === 1 && only!.oldText === '' && !content) {
-    return { content: only!.newText, how: 'made by an edit', fresh: true }
+    return { content: only!.newText, how: 'created by an edit', fresh: true }
   }
   let text = content
   for (const { oldText, newText, all } of edits) {
     if (text === undefined) return { content: undefined, how: 'edited; the content before is not known' }
     const at = text.indexOf(oldText)
-    if (oldText === '' || at < 0) return { content: undefined, how: 'edited; the text that it replaced was not there' }
+    if (oldText === '' || at < 0) return { content: undefined, how: 'edited; the text to replace was not found' }
     text = all ? text.split(oldText).join(newText) : text.slice(0, at) + newText + text.slice(at + oldText.length)
   }
   return { content: text, how: 'edited' }

@@ -120,7 +120,7 @@ async function changePlace(place: Place, options: ChangeOptions, change: Change)
       const after = await change(before, place.key)
       if (after === before || (await replace(place, found, after, options))) return { key: place.key, before, after }
     }
-    const message = `${place.given} keeps being changed by another program. Nothing was done; try again later.`
+    const message = `Another program keeps changing ${place.given}. Nothing was done; try again later.`
     throw new PalimpsestError('FILE_CHANGED', message, { path: place.given })
   })
 }

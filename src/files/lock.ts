@@ -98,5 +98,8 @@ async function temporaryFolder(): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const stat = await lstat(folder)
   if (stat.isDirectory() && (process.platform === 'win32' || stat.uid === uid)) return folder
-  throw new PalimpsestError('STORE_FAILED', `The lock folder ${folder} belongs to somebody else. Set PALIMPSEST_LOCKS.`)
+  throw new PalimpsestError(
+    'STORE_FAILED',
+    `The lock folder ${folder} belongs to another user. Set PALIMPSEST_LOCKS to another folder.`,
+  )
 }

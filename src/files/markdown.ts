@@ -371,7 +371,7 @@ function severalThere(headings: Heading[], matches: Heading[], wanted: string): 
   const list = matches.map((heading, index) => `line ${heading.line}: ${ways[index]}`).join('\n')
   const advice =
     new Set(ways).size === ways.length
-      ? 'Give the path of the one that you mean, as listed.'
+      ? 'Give the path of the section that you mean, as listed.'
       : 'Some have the same path: replace a unique piece of their text instead.'
   return `Section "${wanted}" occurs ${matches.length} times. ${advice}\n${list}`
 }

@@ -69,7 +69,7 @@ export async function withPlace<T>(where: Where, use: (place: Place) => Promise<
   if (root.store) throw inTable(path)
   const parts = await resolveInRoot(root, path)
   const name = parts.at(-1)
-  if (name === undefined || /[/\\]$/.test(path)) throw refusal(path, 'it names a folder, and a file is wanted')
+  if (name === undefined || /[/\\]$/.test(path)) throw refusal(path, 'it names a folder, not a file')
   return withParts(where, parts.slice(0, -1), folder => use({ folder, name, given: path, key: keyOf(root, parts) }))
 }
 
@@ -157,7 +157,7 @@ async function resolveInRoot(root: Root, path: string): Promise<string[]> {
     else missing = middle
   }
   if (await isLink(join(root.folder, ...parts.slice(0, missing)))) {
-    throw refusal(path, 'a symbolic link on it leads nowhere')
+    throw refusal(path, 'it has a symbolic link that leads nowhere')
   }
   return [...found, ...parts.slice(exists)]
 }
@@ -166,13 +166,13 @@ async function resolveInRoot(root: Root, path: string): Promise<string[]> {
 async function realIfThere(root: Root, parts: readonly string[], path: string): Promise<string[] | undefined> {
   const real = await realpath(join(root.folder, ...parts)).catch(error => {
     if (codeOf(error) === 'ENOENT') return undefined
-    if (codeOf(error) === 'ENOTDIR') throw refusal(path, 'a part of it is a file, not a folder')
+    if (codeOf(error) === 'ENOTDIR') throw refusal(path, 'one of its parts is a file, not a folder')
     if (codeOf(error) === 'ELOOP') throw refusal(path, 'its symbolic links lead in a circle')
     throw error
   })
   if (real === undefined) return undefined
   const below = partsBelow(root.folder, real)
-  if (!below) throw refusal(path, 'a symbolic link on it leads outside the root')
+  if (!below) throw refusal(path, 'it has a symbolic link that leads outside the root')
   return below
 }
 
@@ -272,16 +272,16 @@ type Kind = { isFile(): boolean; isDirectory(): boolean; isSymbolicLink(): boole
 function refuseSpecial(path: string, stat: Kind): void {
   if (stat.isFile()) return
   if (stat.isSymbolicLink()) throw swapped(path)
-  if (stat.isDirectory()) throw refusal(path, 'it is a folder, and a file is wanted')
+  if (stat.isDirectory()) throw refusal(path, 'it is a folder, not a file')
   throw refusal(path, 'it is a device, a pipe or a socket, not a plain file')
 }
 
 function inTable(path: string): PalimpsestError {
-  return refusal(path, 'these files are in a database; only reading and changing one file works there')
+  return refusal(path, 'these files are in a database; only reading and changing single files works there')
 }
 
 function swapped(path: string): PalimpsestError {
-  return refusal(path, 'a symbolic link appeared on it while it was being opened')
+  return refusal(path, 'a symbolic link appeared in it while it was being opened')
 }
 
 async function isLink(path: string): Promise<boolean> {

@@ -103,7 +103,7 @@ function addMember(text: string, at: SettingPath, raw: string): string {
   const depth = depthOfSetting('json', text, at)
   const object = depth === 0 ? root : json.member(at.slice(0, depth))!.value
   if (text[object.from] !== '{') {
-    throw refused(`${at.slice(0, depth).join('.') || 'the file'} holds something else than an object`)
+    throw refused(`${at.slice(0, depth).join('.') || 'the file'} is not an object`)
   }
   const members = json.members(object.from)
   const unit = unitOf(text, json.members(root.from)[0])
@@ -149,7 +149,7 @@ class JsonText {
   root(): Span {
     const from = this.#space(0)
     const to = this.#value(from)
-    if (this.#space(to) !== this.#text.length) throw refused('something follows its end')
+    if (this.#space(to) !== this.#text.length) throw refused('there is text after its end')
     if (this.#text[from] !== '{') throw refused('it is not an object')
     return { from, to }
   }
@@ -241,7 +241,7 @@ function tomlLines(text: string): Member[] {
     if (!key) {
       const line = text.slice(at, endOfLine(text, at))
       if (/^[ \t]*\[/.test(line)) return found
-      if (!/^[ \t\r]*(?:#|\n?$)/.test(line)) throw refused(`${JSON.stringify(line.trim())} is no line of TOML`)
+      if (!/^[ \t\r]*(?:#|\n?$)/.test(line)) throw refused(`${JSON.stringify(line.trim())} is not valid TOML`)
       at += line.length
       continue
     }
@@ -276,7 +276,7 @@ function behindToml(text: string, at: number): number {
   if (char === '#') return endOfLine(text, at) - (text.includes('\n', at) ? 1 : 0)
   if (char !== '"' && char !== "'") return at + 1
   TOML_STRING.lastIndex = at
-  if (!TOML_STRING.test(text)) throw refused('a string does not end')
+  if (!TOML_STRING.test(text)) throw refused('a string is not closed')
   return TOML_STRING.lastIndex
 }
 

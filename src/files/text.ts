@@ -32,7 +32,7 @@ export function decodeText(bytes: Uint8Array, path: string): string {
 /** Refuses text that would not survive writing and reading. */
 export function checkFileText(argument: string, text: string): void {
   if (!text.isWellFormed()) {
-    throw new PalimpsestError('INVALID_UNICODE', `${argument} contains half a surrogate pair: not valid Unicode.`)
+    throw new PalimpsestError('INVALID_UNICODE', `${argument} contains a lone surrogate: not valid Unicode.`)
   }
   if (text.includes('\0')) {
     throw new PalimpsestError('NOT_TEXT', `${argument} contains a NUL character: only text can be written.`)

@@ -111,7 +111,7 @@ function placeResults(messages: readonly Message[], healed: string[]): Message[]
       const at = home.get(part.id)
       if (at === undefined || found.has(part.id)) return strayAsText(part, at !== undefined, healed)
       found.set(part.id, { result: part, at: message.at })
-      if (!directlyBehind(messages, at, index)) healed.push(`result-without-call: ${part.id} moved behind its call`)
+      if (!directlyBehind(messages, at, index)) healed.push(`result-without-call: ${part.id} moved after its call`)
       return []
     })
     const { original: _, ...rest } = message

@@ -106,7 +106,7 @@ async function copyTombstones(from: LedgerStore, to: CopyStore): Promise<number>
   if (shared > 0 && source[shared - 1]!.hash !== target[shared - 1]!.hash) {
     throw new PalimpsestError(
       'CONFLICT',
-      'Sessions were removed at the target that the source does not know of. The sessions were copied; the record of removed ones was not.',
+      'The target has removed sessions that the source does not know. The sessions were copied, but not the record of removed sessions.',
     )
   }
   const missing = source.slice(target.length)
@@ -132,7 +132,7 @@ function parentsFirst(sessions: readonly SessionRow[]): SessionRow[] {
 function differs(session: string): PalimpsestError {
   return new PalimpsestError(
     'CONFLICT',
-    `The session ${session} is at the target with other events. Nothing of it was changed. Delete it there, or copy to another place.`,
+    `The target has a session ${session} with other events. It was not changed. Delete it there, or copy to another place.`,
     { session },
   )
 }

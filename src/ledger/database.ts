@@ -94,7 +94,7 @@ export class OpenedFiles {
     for (const { file, isSame } of this.#files) {
       if (isSame()) continue
       const what = existsSync(file) ? 'replaced' : 'deleted'
-      const advice = 'What is written now is not kept. Put the file back, and start Palimpsest again.'
+      const advice = 'Nothing written from now on is kept. Put the file back, and restart Palimpsest.'
       throw new PalimpsestError('STORE_FAILED', `${file} was ${what} while it was open. ${advice}`, { path: file })
     }
   }
@@ -156,9 +156,8 @@ export function scrub(db: DatabaseSync): void {
     db.exec('VACUUM')
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   } catch (cause) {
-    const message =
-      'It is deleted, but its bytes are still in the file until the next deletion, because the file could not'
-    throw new PalimpsestError('STORE_FAILED', `${message} be written anew (${messageOf(cause)}).`, {}, cause)
+    const message = 'It is deleted, but its bytes stay in the file until the next deletion, because the file could not'
+    throw new PalimpsestError('STORE_FAILED', `${message} be rewritten (${messageOf(cause)}).`, {}, cause)
   }
 }
 
@@ -171,7 +170,7 @@ export function guard<T>(work: () => T): T {
   }
 }
 
-const LOCKED = 'The database is locked by another process. Wait for it to finish, or close it.'
+const LOCKED = 'Another process has locked the database. Wait for it to finish, or end it.'
 const KNOWN: Record<number, [ErrorCode, string]> = {
   5: ['STORE_LOCKED', LOCKED],
   6: ['STORE_LOCKED', LOCKED],

@@ -37,7 +37,7 @@ export function parseHeads(value: unknown, path: string): Heads {
   const sessions = Array.isArray(list) ? list.filter(isHead) : []
   const isWhole = Array.isArray(list) && sessions.length === list.length
   if (isWhole && isRemovedHead(removed)) return { sessions, removed }
-  throw new PalimpsestError('FORMAT_UNKNOWN', `${path} is not a file of heads. Make one with: palimpsest head`, {
+  throw new PalimpsestError('FORMAT_UNKNOWN', `${path} is not a file of heads. Create one with: palimpsest head`, {
     path,
   })
 }

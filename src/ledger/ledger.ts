@@ -89,7 +89,7 @@ export class Ledger {
     let prev = GENESIS
     for (const [index, row] of rows.entries()) {
       if (row.seq !== index) throw corrupt(`event ${index} is missing`, { seq: index })
-      if (chainHash(prev, row) !== row.hash) throw corrupt(`event ${index} does not fit its hash`, { seq: index })
+      if (chainHash(prev, row) !== row.hash) throw corrupt(`event ${index} does not match its hash`, { seq: index })
       prev = row.hash
     }
     if (kept) checkHead(rows, kept)
@@ -108,7 +108,7 @@ export class Ledger {
     if (hashes.length === 0) return new Map()
     const contents = await this.#store.contents(hashes)
     for (const [hash, text] of contents) {
-      if (contentHash(text) !== hash) throw corrupt(`content ${hash} does not fit its hash`, { hash })
+      if (contentHash(text) !== hash) throw corrupt(`content ${hash} does not match its hash`, { hash })
     }
     return contents
   }
@@ -123,10 +123,10 @@ export class Ledger {
 
 function checkHead(rows: readonly Row[], { events, hash }: Head): void {
   if (rows.length < events) {
-    throw corrupt(`it has ${rows.length} events, and the head that was kept has ${events}`, { seq: rows.length })
+    throw corrupt(`it has ${rows.length} events, but the kept head has ${events}`, { seq: rows.length })
   }
   if (events > 0 && rows[events - 1]!.hash !== hash && !isRedacted(rows, { events, hash })) {
-    throw corrupt('it was written anew: the chain does not lead to the head that was kept', { seq: events - 1 })
+    throw corrupt('it was rewritten: the chain does not lead to the kept head', { seq: events - 1 })
   }
 }
 

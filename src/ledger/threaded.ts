@@ -281,8 +281,8 @@ function isLocked(error: unknown): boolean {
 }
 
 function unsynced(cause: Error): PalimpsestError {
-  const message = 'The ledger could not be brought to the disk. Check the disk, and start Palimpsest again.'
-  return new PalimpsestError('STORE_FAILED', `${message} Until then nothing more is written.`, {}, cause)
+  const message = 'The ledger could not be written to disk. Check the disk, and restart Palimpsest.'
+  return new PalimpsestError('STORE_FAILED', `${message} Nothing more is written until then.`, {}, cause)
 }
 
 function closed(): PalimpsestError {

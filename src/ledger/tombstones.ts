@@ -38,7 +38,7 @@ export function checkTombstones(tombstones: readonly Tombstone[]): void {
   for (const [index, tombstone] of tombstones.entries()) {
     const fits = tombstone.seq === index && tombstoneHash(prev, tombstone) === tombstone.hash
     if (!fits) {
-      const message = `The record of removed sessions does not verify: number ${index} is missing or was changed.`
+      const message = `The record of removed sessions does not verify: record ${index} is missing or was changed.`
       throw new PalimpsestError('LEDGER_CORRUPT', `${message} Restore it from a backup.`, { seq: index })
     }
     prev = tombstone.hash

@@ -46,8 +46,8 @@ export function checkProposal(given: {
   checkName(given.agentId, "An agent's id")
   if (!given.reasoning) throw invalid('reasoning is required to explain the edit to the user.')
   checkText(given.reasoning, 'The reasoning', MAX_REASONING_CHARS)
-  if (!CONFIDENCES.includes(given.confidence)) throw invalid('confidence is low, medium or high.')
-  if (given.entries.length > MAX_ENTRIES) throw invalid(`A proposal names at most ${MAX_ENTRIES} entries.`)
+  if (!CONFIDENCES.includes(given.confidence)) throw invalid('confidence must be low, medium or high.')
+  if (given.entries.length > MAX_ENTRIES) throw invalid(`A proposal can cite at most ${MAX_ENTRIES} entries.`)
 }
 
 /** The default title of a block: its label in words. */
@@ -75,9 +75,9 @@ function isName(name: string): boolean {
 function checkText(text: string, what: string, most: number): void {
   if (text.length > most) {
     const { length } = text
-    throw new PalimpsestError('TOO_LARGE', `${what} has ${length} characters; ${most} is the limit.`, { most, length })
+    throw new PalimpsestError('TOO_LARGE', `${what} has ${length} characters; the limit is ${most}.`, { most, length })
   }
-  if (!text.isWellFormed()) throw new PalimpsestError('INVALID_UNICODE', `${what} has half of a surrogate pair in it.`)
+  if (!text.isWellFormed()) throw new PalimpsestError('INVALID_UNICODE', `${what} contains a lone surrogate.`)
 }
 
 function invalid(message: string, data: Record<string, unknown> = {}): PalimpsestError {

@@ -92,6 +92,6 @@ export function withoutLinks(text: string): string {
 function notALink(what: string): PalimpsestError {
   return new PalimpsestError(
     'LINK_INVALID',
-    `This link ${what}. Ask the agent anything for a new one, or decide on the memory page or with: palimpsest memory proposals`,
+    `This link ${what}. Send the agent any message to get a new one, or decide on the memory page or with: palimpsest memory proposals`,
   )
 }

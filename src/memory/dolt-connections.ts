@@ -90,7 +90,7 @@ export class DoltConnections {
     const late = () =>
       new PalimpsestError(
         'STORE_UNAVAILABLE',
-        `The Dolt server at ${this.#place} did not answer within ${this.#timeoutMs} ms. A write may have happened: read before you try again.`,
+        `The Dolt server at ${this.#place} did not answer within ${this.#timeoutMs} ms. A write may have happened: check before you try again.`,
         { place: this.#place },
       )
     const timer = setTimeout(() => reject(late()), this.#timeoutMs)
@@ -180,7 +180,8 @@ async function giveBack(connection: PoolConnection | undefined, deadline: Promis
 
 /** Quoted, and only if it has no characters that need escaping. */
 function branchName(database: string, branch: string): string {
-  if (!/^[\w=/-]+$/.test(branch)) throw new PalimpsestError('INVALID_INPUT', `${branch} is no branch of ours.`)
+  if (!/^[\w=/-]+$/.test(branch))
+    throw new PalimpsestError('INVALID_INPUT', `${branch} is not a branch made by Palimpsest.`)
   return `\`${database}/${branch}\``
 }
 
@@ -218,11 +219,11 @@ function wordsFor(code: string, message: string, place: string): [ErrorCode, str
   if (LOST.includes(code) || message.includes('closed state')) {
     return [
       'STORE_UNAVAILABLE',
-      `The Dolt server at ${place} went away in the middle. A write may have happened: read before you try again.`,
+      `The Dolt server at ${place} closed the connection. A write may have happened: check before you try again.`,
     ]
   }
   if (code === 'ER_ACCESS_DENIED_ERROR')
     return ['STORE_FAILED', `The Dolt server at ${place} refuses this user or password.`]
   if (/read.?only/i.test(message)) return ['STORE_READONLY', `The Dolt server at ${place} is read-only.`]
-  return ['STORE_FAILED', `The Dolt server at ${place} says: ${message}`]
+  return ['STORE_FAILED', `The Dolt server at ${place} reports: ${message}`]
 }

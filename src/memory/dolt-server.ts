@@ -48,7 +48,7 @@ export async function startDoltServer(options: DoltServerOptions): Promise<DoltS
   if (!binary) {
     throw new PalimpsestError(
       'UNSUPPORTED',
-      'There is no dolt here. Install it (https://docs.dolthub.com/introduction/installation) or point PALIMPSEST_DOLT at it.',
+      'dolt was not found. Install it (https://docs.dolthub.com/introduction/installation) or set PALIMPSEST_DOLT to its path.',
     )
   }
   const folder = resolve(options.folder)
@@ -167,14 +167,14 @@ async function takeFolder(folder: string, port: number): Promise<void> {
     if (owner && lives(owner)) {
       throw new PalimpsestError(
         'STORE_LOCKED',
-        `A Dolt server on ${folder} is running already (port ${owner.port}, process ${owner.pid}). Use it, or stop it first.`,
+        `A Dolt server on ${folder} is already running (port ${owner.port}, process ${owner.pid}). Use it, or stop it first.`,
         { folder, port: owner.port, pid: owner.pid },
       )
     }
     if (owner?.server && lives(owner.server)) await end(owner.server)
     rmSync(mark, { force: true })
   }
-  throw new PalimpsestError('STORE_LOCKED', `${folder} is being taken by another process. Try again.`, { folder })
+  throw new PalimpsestError('STORE_LOCKED', `Another process is starting a server on ${folder}. Try again.`, { folder })
 }
 
 function readOwner(path: string): Owner | undefined {
@@ -248,7 +248,7 @@ async function answers(port: number): Promise<boolean> {
 
 function lastLines(path: string): string {
   try {
-    return `Its log (${path}) ends: ${readFileSync(path, 'utf8').trimEnd().split('\n').slice(-3).join(' / ')}`
+    return `Its log (${path}) ends with: ${readFileSync(path, 'utf8').trimEnd().split('\n').slice(-3).join(' / ')}`
   } catch {
     return `Its log is ${path}.`
   }

@@ -331,5 +331,5 @@ function asProposal(row: DoltRow): Proposal {
 /** A checked number for the text of a statement: LIMIT takes no parameter here. */
 function whole(limit: number): number {
   if (Number.isSafeInteger(limit) && limit >= 0) return limit
-  throw new PalimpsestError('INVALID_INPUT', 'A limit is a whole number.')
+  throw new PalimpsestError('INVALID_INPUT', 'A limit must be a whole number.')
 }

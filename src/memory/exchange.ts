@@ -69,7 +69,7 @@ export function readMemoryDocument(value: unknown, userId?: string): MemoryDocum
     const [issue] = parsed.error.issues
     throw new PalimpsestError(
       'FORMAT_BROKEN',
-      `This is no export of memory: ${issue?.path.join('.') || 'the document'}: ${issue?.message}.`,
+      `This is not an export of memory: ${issue?.path.join('.') || 'the document'}: ${issue?.message}.`,
       { issues: parsed.error.issues.slice(0, 10) },
     )
   }

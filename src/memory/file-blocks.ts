@@ -111,7 +111,7 @@ function notABlock(label: string): PalimpsestError {
   const path = label.slice(PREFIX.length)
   return new PalimpsestError(
     'INVALID_INPUT',
-    `${label} is the file ${path} of the workspace. Edit the file itself, on the Workspace page or in an editor.`,
+    `${label} is the workspace file ${path}. Edit the file itself, on the Workspace page or in an editor.`,
     { label },
   )
 }

@@ -21,7 +21,7 @@ export function readFrontMatter(body: string): { value: unknown } | { problem: s
     if (lines.length === 0) return { value: {} }
     const { value, next } = readNode(lines, 0, lines[0]!.indent)
     const rest = lines[next]
-    if (rest) throw new Problem(`line ${rest.number} is indented otherwise than the lines before it`)
+    if (rest) throw new Problem(`line ${rest.number} is indented differently from the lines before it`)
     return { value }
   } catch (error) {
     if (error instanceof Problem) return { problem: `its front matter cannot be read: ${error.message}` }
@@ -106,11 +106,11 @@ function readScalar(text: string, { number }: Line): unknown {
     try {
       return parseJson(text)
     } catch {
-      return flowList(text) ?? fail(`what is quoted on line ${number} is not valid JSON`)
+      return flowList(text) ?? fail(`the quoted text on line ${number} is not valid JSON`)
     }
   }
   if (text.startsWith("'")) {
-    if (!/^'(?:[^']|'')*'$/.test(text)) throw new Problem(`the quotation on line ${number} is not closed`)
+    if (!/^'(?:[^']|'')*'$/.test(text)) throw new Problem(`the quoted text on line ${number} is not closed`)
     return text.slice(1, -1).replaceAll("''", "'")
   }
   const comment = text.search(/\s#/)

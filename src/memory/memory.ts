@@ -317,7 +317,7 @@ export class Memory {
     if (!content) {
       throw new PalimpsestError(
         'INVALID_INPUT',
-        `Version ${id} is where block '${label}' was deleted: there is nothing to restore. Choose the one before it.`,
+        `Version ${id} is the deletion of block '${label}': there is nothing to restore. Choose the version before it.`,
         { label, version: id },
       )
     }
@@ -395,7 +395,7 @@ export class Memory {
   ): Promise<Content | null> {
     const { label, userId, id, result } = proposal
     if (!result)
-      throw new PalimpsestError('STORE_FAILED', `Proposal ${id} is approved and names no version.`, { proposal: id })
+      throw new PalimpsestError('STORE_FAILED', `Proposal ${id} is approved but has no version.`, { proposal: id })
     if (body !== undefined) return { title: now?.title ?? proposal.title, body, schemaRef: now?.schemaRef ?? null }
     if (!now) throw blockDeleted(label, id)
     const isFile = fileBehind(label) !== undefined
@@ -433,14 +433,14 @@ export class Memory {
 
   async #noBlock(userId: string, label: string): Promise<undefined> {
     if (!(await this.store.block(userId, label))) return undefined
-    throw new PalimpsestError('BLOCK_EXISTS', `Memory block '${label}' exists already. Propose an edit of it.`, {
+    throw new PalimpsestError('BLOCK_EXISTS', `Memory block '${label}' already exists. Propose an edit instead.`, {
       label,
     })
   }
 
   #checkExpected(expected: string | null | undefined, now: Block | undefined, label: string): void {
     if (expected === undefined || expected === (now?.version ?? null)) return
-    const message = `Block '${label}' has changed since you read it. Read it again, then decide.`
+    const message = `Block '${label}' has changed since you read it. Read it again before you decide.`
     throw new PalimpsestError('CONFLICT', message, { label, expected, now: now?.version ?? null })
   }
 
@@ -481,7 +481,7 @@ export class Memory {
       if (outcome) return outcome.done
       await setTimeout(Math.random() * 5 * i)
     }
-    throw new PalimpsestError('STORE_LOCKED', 'The block keeps changing under this request. Try again.')
+    throw new PalimpsestError('STORE_LOCKED', 'The block changed during this request. Try again.')
   }
 }
 

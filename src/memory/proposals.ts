@@ -168,7 +168,7 @@ export function settledText(merge: Merge, { id, label }: Proposal, title?: strin
   }
   throw new PalimpsestError(
     'CONFLICT',
-    `Block '${label}' has changed in the same place since. Look at both sides, and give a body of your own.`,
+    `Block '${label}' has since changed in the same place. Compare both versions, and give a body of your own.`,
     { proposal: id, label, regions, marked: merge.marked, ...(merge.titles ? { titles: merge.titles } : {}) },
   )
 }
@@ -182,7 +182,7 @@ export function settleRegions(regions: readonly Region[], choose: (place: number
 export function blockDeleted(label: string, id: string): PalimpsestError {
   return new PalimpsestError(
     'BLOCK_DELETED',
-    `Memory block '${label}' has been deleted since. Reject the proposal, restore the block, or give a body of your own.`,
+    `Memory block '${label}' has since been deleted. Reject the proposal, restore the block, or give a body of your own.`,
     { proposal: id, label },
   )
 }

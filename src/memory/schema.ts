@@ -20,7 +20,7 @@ export async function checkSchema({ body, schemaRef }: Content, source: SchemaSo
   if (text === undefined) return
   const problems = problemsOf(readData(body), readSchema(text))
   if (problems.length === 0) return
-  throw new PalimpsestError('SCHEMA_VIOLATION', `The body does not fit the block's schema: ${problems.join('; ')}.`, {
+  throw new PalimpsestError('SCHEMA_VIOLATION', `The body does not match the block's schema: ${problems.join('; ')}.`, {
     problems,
   })
 }
@@ -32,7 +32,7 @@ function readSchema(text: string): Schema {
   } catch (cause) {
     throw new PalimpsestError('INVALID_INPUT', `The schema is not valid JSON: ${String(cause)}`, {}, cause)
   }
-  throw new PalimpsestError('INVALID_INPUT', 'A schema is a JSON object.')
+  throw new PalimpsestError('INVALID_INPUT', 'A schema must be a JSON object.')
 }
 
 type Data = { value: unknown } | { problem: string }
@@ -44,7 +44,7 @@ function readData(body: string): Data {
   try {
     return { value: parseJson(body) }
   } catch (error) {
-    return { problem: `it is neither JSON (${reason(error)}) nor does it begin with front matter` }
+    return { problem: `it is not JSON (${reason(error)}) and does not begin with front matter` }
   }
 }
 

@@ -90,7 +90,7 @@ function startWarning(budget: number, from: number) {
     const isBusy = isAsked || proposals.some(({ target }) => !isInEntry(target))
     if (warned || isBusy || tokens < from * limit || !canInsert(context)) return undefined
     const percentage = Math.round((100 * tokens) / limit)
-    const why = `${tokens} of ${limit} tokens: old steps are summarised soon`
+    const why = `${tokens} of ${limit} tokens: old steps will be summarised soon`
     return insertion(context, warningText(percentage, context.saveWith), { policy: WARN, why, mark: 'warning' })
   }
 }

@@ -131,11 +131,11 @@ const policySchema = z.discriminatedUnion('use', [
 type PolicyConfig = z.infer<typeof policySchema>
 
 export const compositionSchema = z.strictObject({
-  name: z.string().min(1).max(60).optional().describe('What sessions remember it by'),
+  name: z.string().min(1).max(60).optional().describe('The name of the policy in sessions'),
   apply: z
     .enum(['every-turn', 'thrifty'])
     .optional()
-    .describe('Edits are made as soon as they are proposed, or wait until they pay'),
+    .describe('Whether edits are made at once, or wait until they pay off'),
   policies: z.array(policySchema),
 })
 

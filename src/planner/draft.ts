@@ -90,11 +90,11 @@ export class Draft {
 }
 
 const REASONS: Record<Mark, string> = {
-  same: 'lines that stand above',
-  limit: 'large output, before it is first sent',
-  look: 'output of a run, seen once',
-  old: 'text that an edit replaced',
-  input: 'long input of a call made before',
+  same: 'lines repeated from above',
+  limit: 'large output, shortened before it was first sent',
+  look: 'command output that the model has seen once',
+  old: 'file text that a later edit replaced',
+  input: 'long input of an earlier call',
   stub: 'unlikely to be quoted again',
   reasoning: 'reasoning of a past turn',
   server: 'unlikely to be quoted again; the provider clears it, so reasoning behind it stays valid',

@@ -96,13 +96,13 @@ function dueReason(
     return { now: true, text: `${what}: the cache is cold, so they cost nothing` }
   }
   if (providerTokens(context) > options.pressure * model.window) {
-    return { now: true, text: `${what}: the view fills more than ${Math.round(options.pressure * 100)}% of the window` }
+    return { now: true, text: `${what}: the view takes more than ${Math.round(options.pressure * 100)}% of the window` }
   }
   const behind = tokensOf(fold, first, fold.entries.length - 1)
   const cost = behind * (model.write - model.read)
   const after = Math.ceil(cost / Math.max(1, saves * model.read))
   const horizon = horizonOf(calls, options)
-  const text = `${what}: rewriting ${withCommas(Math.round(behind * scale))} tokens pays back after ${amount(after, 'call')}, with about ${amount(horizon, 'call')} to come`
+  const text = `${what}: rewriting ${withCommas(Math.round(behind * scale))} tokens pays off after ${amount(after, 'call')}, with about ${amount(horizon, 'call')} to come`
   return { now: after <= horizon, text }
 }
 

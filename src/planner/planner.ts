@@ -202,13 +202,13 @@ export function explain(cut: Cut<unknown, unknown>, due: Due, situation: Situati
     case 'cold':
       return `${did} ${what}: the cache is cold, so it costs nothing${lost}`
     case 'pressure':
-      return `${did} ${what}: the window is filling, and it pays back after ${calls(cost, perCall)}${lost}`
+      return `${did} ${what}: the window is filling up, and it pays off after ${calls(cost, perCall)}${lost}`
     case 'band':
-      return `${did} ${what}: the request falls under a price band, which pays at once${lost}`
+      return `${did} ${what}: the request falls into a lower price band, which pays off at once${lost}`
     case 'batch':
       return `${did} ${what}: writing ${said(cut.rewritten)} tokens again costs ${said(cost)} once and saves ${said(perCall)} on ${toCome(horizon)}${lost}`
     default:
-      return `waiting: ${said(cut.freed)} tokens would pay back after ${calls(cost, perCall)}; a larger batch costs less for each token`
+      return `waiting: ${said(cut.freed)} tokens would pay off after ${calls(cost, perCall)}; a larger batch costs less per token`
   }
 }
 
@@ -216,19 +216,19 @@ export function explain(cut: Cut<unknown, unknown>, due: Due, situation: Situati
 export function explainLog(fold: Omit<Cut<never, never>, 'picks'>, situation: Situation): string {
   const { model, horizon, cold, scale = 1 } = situation
   const setup = setupCost(fold, situation)
-  const cost = cold && setup === 0 ? 'nothing, the cache being cold' : thousands(setup * scale)
+  const cost = cold && setup === 0 ? 'nothing, as the cache is cold,' : thousands(setup * scale)
   return `folded old steps, ${thousands(fold.freed * scale)} tokens: that costs ${cost} and saves ${thousands(fold.freed * model.read * scale)} on ${toCome(horizon)}${lostWords(fold, scale)}`
 }
 
 function toCome(calls: number): string {
-  return calls === 1 ? 'the one call to come' : `each of some ${calls} calls to come`
+  return calls === 1 ? 'the one expected call' : `each of about ${calls} expected calls`
 }
 
 /** The words for lost reasoning that was bound to the text before it. */
 function lostWords({ reasoning, running }: Pick<Cut<never, never>, 'reasoning' | 'running'>, scale: number): string {
   if (reasoning === 0) return ''
-  const turn = running > 0 ? `${thousands(running * scale)} of them of this turn` : 'all of past turns'
-  return `; ${thousands(reasoning * scale)} tokens of reasoning behind the first change are lost, ${turn}`
+  const turn = running > 0 ? `${thousands(running * scale)} of them from this turn` : 'all from past turns'
+  return `; ${thousands(reasoning * scale)} tokens of reasoning after the first change are lost, ${turn}`
 }
 
 function calls(cost: number, perCall: number): string {

@@ -358,14 +358,14 @@ function sayArrivals(draft: Draft): void {
   const count = draft.proposals.length
   if (count === 0) return
   const saved = thousands(draft.saved * (draft.situation.scale ?? 1))
-  draft.say(`shortened ${amount(count, 'new part')}, ${saved} tokens: never sent before, so it costs nothing`)
+  draft.say(`shortened ${amount(count, 'new part')}, ${saved} tokens: they were never sent, so it costs nothing`)
 }
 
 function roomSentence(proposals: readonly Proposal[], { window }: Pick<Model, 'window'>): string {
   const logged = proposals.filter(proposal => proposal.mark === undefined).length
   const steps = logged > 0 ? ', the oldest steps folded into a log' : ''
   const shortened = amount(proposals.length - logged, 'part was', 'parts were')
-  return `made room: the window of ${thousands(window)} tokens was filling, so ${shortened} shortened${steps}`
+  return `made room: the window of ${thousands(window)} tokens was filling up, so ${shortened} shortened${steps}`
 }
 
 /** Returns a function that tells whether an item is reasoning that an edit before it makes invalid. */

@@ -268,12 +268,12 @@ export const ARGUMENT_CHARS = 2000
 export const FREE_EDIT = { quotes: 0.1, tokens: 400, parts: 20 }
 
 export type AgentOptions = {
-  /** The share of the window from which old steps are summarised, and how many entries stay as they are. */
+  /** Old steps are summarised above this share of the window; this many entries stay as they are. */
   budget: number
   keep: number
   /** The share of `budget` from which the agent is warned. */
   warnFrom: number
-  /** Characters from which a result goes to a file, and how many of them stay. */
+  /** A result with more characters is moved to a file; this many of them stay in view. */
   limit: number
   preview: number
 }
@@ -300,7 +300,7 @@ export function keepFactor(keep: KeepLevel | number): number {
   if (factor > 0 && factor <= MAX_KEEP) return factor
   throw new PalimpsestError(
     'CONFIG_INVALID',
-    `keep is ${JSON.stringify(keep)}; allowed: ${Object.keys(KEEP_LEVELS).join(', ')}, or a number over 0 and up to ${MAX_KEEP}.`,
+    `keep is ${JSON.stringify(keep)}; allowed: ${Object.keys(KEEP_LEVELS).join(', ')}, or a number above 0 and up to ${MAX_KEEP}.`,
     { keep },
   )
 }

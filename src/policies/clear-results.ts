@@ -145,7 +145,7 @@ function startClearResults(options: ClearResultsOptions): PolicyRun {
       const { chars, tool } = result
       if (chars <= options.max_result_chars || isExcluded(tool) || bringsBack(result)) return []
       if (!canEdit(context, result)) return []
-      return [proposal(result, cutTo(unitText(result), options.max_result_chars), 'a long result that stays', 'cut')]
+      return [proposal(result, cutTo(unitText(result), options.max_result_chars), 'a long result, shortened', 'cut')]
     })
   }
 }

@@ -89,7 +89,7 @@ function toProposal(
   const replaced = tokensOf(fold, stretch.from, stretch.to)
   if (messagesTokens(messages, fold.count) >= replaced) return undefined
   const theirs = Math.round(replaced * scale)
-  const why = `${amount(entries, 'entry', 'entries')}, ${withCommas(theirs)} tokens: nothing else brought the context under the mark`
+  const why = `${amount(entries, 'entry', 'entries')}, ${withCommas(theirs)} tokens: no other edit brought the context below the threshold`
   return { policy: NAME, target: { type: 'range', ...stretch }, replacement: { messages }, why, mark: 'left-out' }
 }
 

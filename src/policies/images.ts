@@ -61,7 +61,7 @@ function startImages(budget: ImagesOptions): PolicyRun {
 }
 
 function toProposal({ unit, count, bytes }: Shown): Proposal {
-  const why = `the budget of images is passed, and ${count === 1 ? 'this is' : 'these are'} the oldest (${withCommas(bytes)} bytes)`
+  const why = `images exceed their budget, and ${count === 1 ? 'this is' : 'these are'} the oldest (${withCommas(bytes)} bytes)`
   return { policy: NAME, target: targetOf(unit), replacement: stubFor(unit.original), why, mark: 'stub' }
 }
 

@@ -14,7 +14,7 @@ import { bringsBack, canEdit, editedBefore, newUnits, targetOf, toolNames } from
 import { CRITICAL_TOOLS } from './stale-output.ts'
 
 type OffloadOptions = {
-  /** Characters from which a result goes to a file, and how many of them stay in view. */
+  /** A result with more characters is moved to a file; this many of them stay in view. */
   limit: number
   preview: number
   /** The same for critical tools. */
@@ -74,7 +74,7 @@ function startOffload(options: OffloadOptions): PolicyRun {
     const length = withCommas(unitText(unit).length)
     const preview = headOf(unitText(unit), isCritical(unit.tool) ? options.criticalPreview : options.preview)
     const replacement = `${preview}\n... [${length} chars in total, ${ways.join('; or ')}]`
-    const why = `${length} characters of ${unit.tool} ${file ? `went to ${file.path}` : 'are shown by their beginning'}`
+    const why = `${length} characters of ${unit.tool} ${file ? `were moved to ${file.path}` : 'are shortened to their beginning'}`
     return [{ policy: NAME, target: targetOf(unit), replacement, why, mark: 'offloaded', ...(file ? { file } : {}) }]
   }
 

@@ -42,7 +42,7 @@ function startRecentOnly(keep: number, isLight: (tool: string | undefined) => bo
         const { unit } = waiting.shift()!
         const replacement = oldResultText(unit.tool ?? 'tool')
         if (replacement.length >= unit.chars || !canEdit(context, unit)) continue
-        const why = `a light tool, and ${amount(keep, 'result has', 'results have')} come since`
+        const why = `a light tool, followed by ${amount(keep, 'newer result')}`
         proposals.push({ policy: NAME, target: targetOf(unit), replacement, why, mark: 'old' })
       }
       return proposals

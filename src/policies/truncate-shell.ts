@@ -86,7 +86,7 @@ function startTruncateShell(options: TruncateShellOptions): PolicyRun {
     const proposal = toProposal(unit, { head: options.markedHead, tail: options.markedTail })
     const saves = unitTokens(unit, context.fold) - context.fold.count(proposal.replacement)
     if (saves <= 0) return
-    const reason = `kept: it may be truncated when the view passes ${Math.round(options.pressure * 100)}% of the window`
+    const reason = `kept: it may be truncated when the view exceeds ${Math.round(options.pressure * 100)}% of the window`
     marked.push({ unit, proposal, saves, reason })
   }
 

@@ -56,7 +56,7 @@ function startWarn(limit: number, from: number): PolicyRun {
       if (warned || clearedAt === fold.entries.length || tokens < from * limit || !canInsert(context)) return []
       warned = true
       const percentage = Math.round((100 * tokens) / limit)
-      const why = `${tokens} of ${limit} tokens: results are cleared soon`
+      const why = `${tokens} of ${limit} tokens: results will be cleared soon`
       return [insertion(context, warningText(percentage, context.saveWith), { policy: NAME, why, mark: 'warning' })]
     },
   }

@@ -15,7 +15,9 @@ const day = z.string().regex(/^\d{4}-\d\d-\d\d$/)
 const dialect = z.enum(['anthropic', 'openai-chat', 'openai-responses', 'gemini', 'ai-sdk', 'langchain'])
 const shape = z.enum(['marked', 'breakpoints', 'intervals', 'prefix'])
 const binding = z.enum(['none', 'drop', 'refuse'])
-const lifetimes = z.record(z.string(), count).describe('Milliseconds by the name that requests use, the default first')
+const lifetimes = z
+  .record(z.string(), count)
+  .describe('Milliseconds, by the name of the lifetime in requests; the default comes first')
 
 export const tiersSchema = z
   .record(z.string(), z.number().gt(0))
@@ -23,7 +25,7 @@ export const tiersSchema = z
 
 const prices = z
   .strictObject({
-    from: day.optional().describe('The first day of these prices'),
+    from: day.optional().describe('The first day on which these prices apply'),
     input: dollars,
     output: dollars,
     read: dollars.describe('An input token from the cache'),
@@ -33,18 +35,18 @@ const prices = z
 
 export const bandSchema = z
   .strictObject({ above: count, input: z.number().gt(0), output: z.number().gt(0) })
-  .describe('Over so many tokens of input the whole request costs so many times the price')
+  .describe('Above this many input tokens, the whole request costs this multiple of the price')
 
 const row = z.strictObject({
   id: z.string().min(1),
   provider: z.string().min(1),
   aliases: z.array(z.string().min(1)).optional(),
   window: count,
-  maxInput: count.optional().describe('Where input may not fill the window'),
+  maxInput: count.optional().describe('The most input tokens, if input may not fill the window'),
   dialect: dialect.optional(),
   lifetimes: lifetimes.optional(),
   prices: z.array(prices).min(1).describe('Oldest first'),
-  factors: z.strictObject({ read: z.number() }).optional().describe('Where input costs nothing'),
+  factors: z.strictObject({ read: z.number() }).optional().describe('Whether input is free'),
   bands: z.array(bandSchema).optional(),
   offPeak: z
     .strictObject({
@@ -78,9 +80,9 @@ export const tableSchema = z
   .strictObject({
     $schema: z.string().optional(),
     asOf: day,
-    unknown: z.string().describe('The row for names of no family'),
-    tokenizers: z.record(z.string(), z.number().gt(0)).describe('Tokens for one o200k token'),
-    providers: z.record(z.string(), provider).describe('What the rows of a provider share'),
+    unknown: z.string().describe('The row for model names without a family'),
+    tokenizers: z.record(z.string(), z.number().gt(0)).describe('Tokens of the provider per o200k token'),
+    providers: z.record(z.string(), provider).describe('Defaults for all rows of a provider'),
     models: z.array(row),
   })
   .describe('The models that Palimpsest knows')

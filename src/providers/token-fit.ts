@@ -62,5 +62,5 @@ export function isScale(ratio: number): boolean {
 export function scaleLearned(believed: number, now = believed): string | undefined {
   if (Math.abs(now / believed - 1) < NOTED_DIFFERENCE) return undefined
   const [old, fitted] = [believed.toFixed(2), now.toFixed(2)]
-  return `Believed: ${old} tokens of the provider for one of ours. It reports ${fitted}: that is what counts from now on.`
+  return `The estimate was ${old} tokens of the provider per token of ours. The provider reports ${fitted}, which is used from now on.`
 }

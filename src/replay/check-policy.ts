@@ -34,7 +34,7 @@ export async function checkPolicy(
   const problems = [...first.problems]
   const edits = editsOf(first.session)
   const made = edits.filter(edit => edit.by.startsWith('policy:'))
-  if (JSON.stringify(edits) !== JSON.stringify(editsOf(second.session))) problems.push('two runs make different edits')
+  if (JSON.stringify(edits) !== JSON.stringify(editsOf(second.session))) problems.push('two runs made different edits')
   problems.push(...(await askAgain(first.session)), ...(await askAfterUndo(second.session)))
   for (const { session } of [first, second]) await session.close()
   return { problems, edits: made, saved: made.reduce((sum, edit) => sum + edit.saved, 0) }
@@ -59,7 +59,7 @@ async function askAgain(session: Session): Promise<string[]> {
   const before = editsOf(session).length
   await session.view()
   const more = editsOf(session).slice(before)
-  return more.map(edit => `asked again it edits ${placeOf(edit.target)}, though nothing is new`)
+  return more.map(edit => `asked again, it edits ${placeOf(edit.target)}, although nothing is new`)
 }
 
 async function askAfterUndo(session: Session): Promise<string[]> {

@@ -32,38 +32,38 @@ const WORDS: Record<HabitKind, Pick<Habit, 'name' | 'things' | 'about' | 'fix'>>
   repeated: {
     name: 'Repeated results',
     things: ['time', 'times'],
-    about: 'a tool gave a text that it had given before, and both were carried to the end of the session',
+    about: 'a tool returned text that it had returned before, and both copies stayed to the end of the session',
     fix: 'let the agent note what it found instead of looking again; thrifty shortens the copies.',
   },
   huge: {
     name: 'Very long results',
     things: ['result', 'results'],
-    about: `had more than ${withCommas(HUGE_TOKENS)} tokens; this is for what is beyond that size`,
+    about: `had more than ${withCommas(HUGE_TOKENS)} tokens; the sum counts only the excess`,
     fix: 'ask for the part that you need (a line range, grep, head); thrifty shortens what is not quoted again.',
   },
   cold: {
     name: 'Coming back after a break',
     things: ['time', 'times'],
-    about: 'the next message came when the provider had forgotten the prompt, and all of it was written anew',
-    fix: 'after a long pause start a new session, or let the planner shorten first: then it costs nothing.',
+    about: 'the next message came after the cache had expired, and the whole prompt was written again',
+    fix: 'after a long pause, start a new session, or let the planner shorten the prompt, which is free then.',
   },
   busts: {
-    name: 'Prompts that were not found again',
+    name: 'Unexpected cache misses',
     things: ['call', 'calls'],
     about:
-      'soon after another found much less cached than was there: the client changed the top, or the provider lost it',
-    fix: 'connect MCP servers and load skills before the first message, not on the way.',
+      'found much less in the cache than expected: the client changed the beginning, or the provider lost the cache',
+    fix: 'connect MCP servers and load skills before the first message, not during the session.',
   },
   switches: {
     name: 'Switching models in a session',
     things: ['time', 'times'],
-    about: 'another model had to write the whole prompt into a cache of its own',
-    fix: 'keep one model for a session, and start a new session for the other.',
+    about: 'another model had to write the whole prompt to its own cache',
+    fix: 'stay with one model for a session, and start a new session for another model.',
   },
   front: {
     name: 'A long system prompt and many tools',
     things: ['call', 'calls'],
-    about: `carried more than ${withCommas(MANY_OVERHEAD_TOKENS)} tokens of system prompt and tools; this is for what is beyond`,
+    about: `carried more than ${withCommas(MANY_OVERHEAD_TOKENS)} tokens of system prompt and tools; the sum counts only the excess`,
     fix: 'switch off the MCP servers and skills that this project does not need.',
   },
 }

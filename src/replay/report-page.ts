@@ -27,7 +27,7 @@ export type PageOptions = {
 }
 
 const MAX_HABITS = 3
-const COUNTS = ['', '', 'Two', 'Three']
+const COUNTS = ['', '', 'two', 'three']
 const MAX_LIST_ROWS = 7
 const MAX_TILES = 8
 const MAX_SESSION_ROWS = 100
@@ -68,11 +68,11 @@ function header(sessions: readonly SessionReport[], { hidesNames, left = 0 }: Pa
     amount(totalsOf(sessions).calls, 'call'),
   ]
   const holds = hidesNames
-    ? 'Names of projects, files and requests are hidden.'
-    : 'It holds names of projects and files and first requests; <code>--hide-names</code> leaves them out.'
+    ? 'Names of projects and files and the requests are hidden.'
+    : 'It contains names of projects and files and first requests; <code>--hide-names</code> leaves them out.'
   return `<header><h1>What ${span > 1 ? amount(span, 'day') : 'a day'} of agents cost</h1>
 <p class="dim">${dates}${counts.join(', ')}${left > 0 ? ` · without ${amount(left, 'older file')}` : ''}</p>
-<p class="private"><b>Private.</b> Made on this machine; nothing left it. ${holds}</p></header>`
+<p class="private"><b>Private.</b> Made on this machine; nothing has left it. ${holds}</p></header>`
 }
 
 function verdict(sessions: readonly SessionReport[], { savedSoFar = 0 }: PageOptions): string {
@@ -92,7 +92,7 @@ function verdict(sessions: readonly SessionReport[], { savedSoFar = 0 }: PageOpt
     ...(savedSoFar > 0 ? [['Saved so far', `<span class="good">${money(savedSoFar)}</span>`] as [string, string]] : []),
     ['Could be saved', money(could)],
     ['Later quotes still visible', percent(evidence)],
-    ['Of it by subagents', money(subagents.billedUsd)],
+    ['Subagents', money(subagents.billedUsd)],
   ]
   return `<section class="card verdict"><div><p class="say">Agents cost <b>${money(billedUsd)}</b>. With <code>thrifty</code> it would have been <b>${money(billedUsd - could)}</b>, ${share} % less.</p>
 <div class="bar" role="img" aria-label="${money(billedUsd)} ${kind}, of which ${money(could)} could be saved">${bars.join('')}</div>
@@ -142,7 +142,7 @@ function habits(sessions: readonly SessionReport[]): string {
   const card = ({ name, things, about, fix, times, tokens, dollars }: Habit) =>
     `<div class="card"><p class="sum">${money(dollars)}</p><h3>${name}</h3>
 <p>${amount(times, ...things)} ${about}: ${short(tokens)} tokens.</p><p class="do"><b>Do:</b> ${fix}</p></div>`
-  return `<section><div class="head"><h2>${worst.length === 1 ? 'The habit that costs most' : `${COUNTS[worst.length]} habits that cost most`}</h2><span class="dim small">kinds overlap a little</span></div><div class="cards">${worst.map(card).join('')}</div></section>`
+  return `<section><div class="head"><h2>${worst.length === 1 ? 'The most expensive habit' : `The ${COUNTS[worst.length]} most expensive habits`}</h2><span class="dim small">habits overlap a little</span></div><div class="cards">${worst.map(card).join('')}</div></section>`
 }
 
 function rent(whole: Rent): string {
@@ -155,7 +155,7 @@ function rent(whole: Rent): string {
     })
     return `<div><h3>${title}</h3><ul>${items.join('')}</ul></div>`
   }
-  return `<section><div class="head"><h2>Where the money goes: rent</h2><span class="dim small">what each text paid for being in the prompt, call after call; each list adds up to ${money(whole.dollars)}</span></div>
+  return `<section><div class="head"><h2>Where the money goes: rent</h2><span class="dim small">what each text cost by being in the prompt, call after call; each list adds up to ${money(whole.dollars)}</span></div>
 <div class="mosaic">${tiles.join('')}</div>
 <div class="columns" style="margin-top:20px">${column('By tool', whole.tool)}${column('By file', whole.file, shortPath)}${column('By MCP server', whole.server)}</div></section>`
 }
@@ -199,9 +199,9 @@ function footer(sessions: readonly SessionReport[]): string {
   const estimated =
     estimatedCalls === 0
       ? ''
-      : ` ${withCommas(estimatedCalls)} of ${withCommas(calls)} calls are estimated: nothing was reported for them.`
+      : ` ${withCommas(estimatedCalls)} of ${withCommas(calls)} calls are estimated, because no usage was reported for them.`
   const assumed = [...new Set(sessions.flatMap(one => one.assumed))].map(text => ` ${escapeXml(text)}.`).join('')
-  return `<section class="dim small"><p>The cost of a session is what the provider reported for input, cache and output of each call, at the list prices of ${PRICES_AS_OF}.${estimated}${assumed} What <code>thrifty</code> would have saved is the difference of two replays by the model of costs. A replay does not react: an agent that saw less might have done something else.</p></section>`
+  return `<section class="dim small"><p>The cost of a session is what the provider reported for input, cache and output of each call, at the list prices of ${PRICES_AS_OF}.${estimated}${assumed} What <code>thrifty</code> would have saved is the difference between two replays with our cost model. A replay cannot react: an agent that saw less might have acted differently.</p></section>`
 }
 
 const DAY_MS = 86_400_000

@@ -82,10 +82,10 @@ class Writer {
       ...[info.about.client ?? '', info.model, hidesNames ? '' : (info.about.project ?? '')],
     ]
     const notes = [
-      'A copy to read; it loads nothing and runs nothing.',
+      'A read-only copy; it loads nothing and runs no scripts.',
       ...(this.secrets > 0
         ? [
-            `${amount(this.secrets, 'place')} with what looks like a secret ${this.secrets === 1 ? 'is' : 'are'} covered.`,
+            `${amount(this.secrets, 'place')} that looked like a secret ${this.secrets === 1 ? 'was' : 'were'} redacted.`,
           ]
         : []),
       ...(hidesNames ? ['Names of the project and of users are hidden.'] : []),
@@ -95,7 +95,7 @@ class Writer {
       ['Saved by edits', asDollars(Math.max(0, money.saved))],
       ['Edits', withCommas(edits)],
     ]
-    const say = `${amount(happened.length, 'message')}, ${amount(calls, 'call')} of the model. It is shown ${withCommas(tokens.shown)} of ${withCommas(tokens.raw)} tokens now.`
+    const say = `${amount(happened.length, 'message')}, ${amount(calls, 'model call')}. The model now sees ${withCommas(tokens.shown)} of ${withCommas(tokens.raw)} tokens.`
     return `<header><h1>${this.title}</h1>
 <p class="dim">${[...new Set(about)]
       .filter(Boolean)
@@ -117,8 +117,8 @@ class Writer {
     const shown = messages.map(({ message }) => this.#parts(message)).join('')
     const before = originals.map(({ message, at }, i) => this.#entry(message, { name: `#${from + i}`, at })).join('\n')
     return `<li class="entry edited"><h3>${messages[0] ? this.#text(messages[0].message.role) : 'left out'} <span class="dim">${name}</span> <span class="badge">edited</span></h3>
-<ul class="why">${why.join('')}</ul>${shown || '<p class="dim">The model is shown nothing of it.</p>'}
-<details><summary>As it happened</summary><ol class="talk">${before}</ol></details></li>`
+<ul class="why">${why.join('')}</ul>${shown || '<p class="dim">The model sees nothing of it.</p>'}
+<details><summary>Original</summary><ol class="talk">${before}</ol></details></li>`
   }
 
   #entry(message: Message, { name, at }: { name: string; at: number }): string {

@@ -53,7 +53,7 @@ export type Free = {
   coldCalls: number
   edits: number
   savedUsd: number
-  /** Share of later quotes that would still be visible. */
+  /** The share of later quotes that would still be visible. */
   evidence: number
 }
 
@@ -101,19 +101,19 @@ function writtenIn(timeline: Timeline, { sent, paid, reported }: TimelineCall): 
 export function reasonFor(cause: WhyCause, { miss, sent }: TimelineCall, before: TimelineCall | undefined): string {
   switch (cause) {
     case 'edit':
-      return miss?.cause ?? 'an edit of ours changed what was cached'
+      return miss?.cause ?? 'one of our edits changed cached text'
     case 'pause':
-      return miss?.kind === 'cold' ? miss.cause : 'the provider keeps a prompt for less time than the pause'
+      return miss?.kind === 'cold' ? miss.cause : 'the pause was longer than the cache lifetime'
     case 'client':
-      return 'the client changed what it had sent before'
+      return 'the client changed messages that it had sent before'
     case 'model':
-      return `another model has a cache of its own; it was ${before?.model ?? 'another'} before`
+      return `every model has its own cache; the model before was ${before?.model ?? 'another one'}`
     case 'server':
-      return 'the provider edited the history by itself'
+      return 'the provider itself edited the history'
     case 'provider':
-      return 'nothing changed that the ledger knows of: the provider did not find its cache'
+      return 'the ledger shows no change: the provider did not find its cache'
     case 'start':
-      return 'the first call writes everything'
+      return 'the first call writes the whole prompt'
     case 'none':
       return `${withCommas(Math.round(sent.written))} new tokens`
   }

@@ -63,7 +63,7 @@ const toolSchema = z
     how: z.enum(['append', 'prepend', 'insert', 'section']).optional(),
     language: z.enum(['powershell', 'none']).optional(),
   })
-  .describe('A tool of your own: what it does and, where that is unusual, the names of its arguments')
+  .describe('One of your own tools: its kind and, if they are unusual, the names of its arguments')
 
 const modelSchema = z
   .strictObject({
@@ -87,39 +87,41 @@ const modelSchema = z
     source: z.string(),
   })
   .partial()
-  .describe('Differences from the built-in table, by the beginning of the model name')
+  .describe('Differences from the built-in table, by prefix of the model name')
 
 const limit = z.int().min(1)
 
 const agentSchema = z
   .strictObject({
-    persona: z.string().min(1).describe('The persona of the agent: a name of `palimpsest persona list`'),
+    persona: z.string().min(1).describe('The persona of the agent: a name from `palimpsest persona list`'),
     provider: z.enum(['anthropic', 'openai-compatible']),
-    baseUrl: z.url().describe('Where the provider is, with /v1'),
-    keyEnv: z.string().min(1).describe('The environment variable that holds the key; a key is never written here'),
+    baseUrl: z.url().describe('The address of the provider, with /v1'),
+    keyEnv: z.string().min(1).describe('The environment variable with the API key; never write the key itself here'),
     model: z.string().min(1),
-    cheapModel: z.string().min(1).describe('Writes summaries, at the same provider'),
+    cheapModel: z.string().min(1).describe('The model that writes summaries, from the same provider'),
     temperature: z.number().min(0).max(2),
     maxOutputTokens: limit,
-    stallSeconds: z.number().gt(0).describe('A connection that sends nothing for so long is given up'),
-    policy: z.string().min(1).describe('How sessions of the agent are looked after: a preset, or your own by its name'),
+    stallSeconds: z.number().gt(0).describe('A connection is closed after this time without data'),
+    policy: z.string().min(1).describe('The planner for sessions of the agent: a preset, or the name of your own'),
     workspace: z.string().min(1).describe('The folder of the knowledge files'),
-    user: z.string().min(1).describe('Whose memory'),
+    user: z.string().min(1).describe('The user of the memory'),
     allow: z
       .strictObject({ commands: z.array(z.string().min(1)), folders: z.array(z.string().min(1)) })
       .partial()
-      .describe('Commands (with * for what cannot begin another command) and folders that need no approval'),
+      .describe(
+        'Commands and folders that need no approval; * in a command matches anything that cannot start another command',
+      ),
     limits: z
       .strictObject({ steps: limit, tokens: limit, money: z.number().gt(0), toolSeconds: z.number().gt(0) })
       .partial()
-      .describe('Of one turn; a tool that takes longer is given up'),
+      .describe('Limits of one turn; a tool that takes longer is stopped'),
     retry: z
       .strictObject({ attempts: limit, base: limit, longest: limit })
       .partial()
-      .describe('How often a busy provider is asked again, and the first and the longest pause in milliseconds'),
+      .describe('Retries when a provider is busy: their number, and the first and the longest pause in milliseconds'),
   })
   .partial()
-  .describe('The agent of `palimpsest ask`, `palimpsest chat` and the server')
+  .describe('The agent in `palimpsest ask`, `palimpsest chat` and the server')
 
 export type AgentConfig = z.infer<typeof agentSchema>
 
@@ -127,11 +129,11 @@ const share = z.number().gt(0).max(1)
 
 const marksSchema = z
   .strictObject({
-    budget: share.describe('The share of the window from which old steps are summarised'),
-    keep: limit.describe('How many entries a summary leaves as they are'),
-    warnFrom: share.describe('The share of the budget from which the agent is warned'),
-    limit: limit.describe('Characters from which a result goes to a file'),
-    preview: limit.describe('How many of them stay'),
+    budget: share.describe('Old steps are summarised above this share of the window'),
+    keep: limit.describe('The number of newest entries that a summary leaves alone'),
+    warnFrom: share.describe('The agent is warned above this share of the budget'),
+    limit: limit.describe('A result with more characters is moved to a file'),
+    preview: limit.describe('The number of characters that stay in view'),
   })
   .partial()
 
@@ -159,30 +161,32 @@ export const configSchema = z
     byProject: z
       .record(z.string(), choiceSchema)
       .optional()
-      .describe('Preset and knob for the sessions in one folder, by its path or the end of it; counts before byAgent'),
-    protect: z.array(z.string().min(1)).optional().describe('Tools whose results thrifty and agent leave as they are'),
+      .describe(
+        'Preset and knob for the sessions in one folder, by its path or the end of it; takes precedence over byAgent',
+      ),
+    protect: z.array(z.string().min(1)).optional().describe('Tools whose results thrifty and agent never edit'),
     anchor: z
       .union([z.literal(false), anchorSchema])
       .optional()
-      .describe('How often agent and stale-output repeat the goal, in tool calls; false for never'),
+      .describe('The number of tool calls after which agent and stale-output repeat the goal; false for never'),
     marks: marksSchema.optional().describe('Thresholds of the preset agent'),
-    model: z.string().min(1).optional().describe('The model that sessions are for'),
-    cacheTtl: z.string().min(1).optional().describe('The cache lifetime that requests ask for, such as 1h'),
-    overhead: z.int().min(0).optional().describe('Tokens of system prompt and tools in front of the messages'),
+    model: z.string().min(1).optional().describe('The model of the sessions'),
+    cacheTtl: z.string().min(1).optional().describe('The cache lifetime requested from the provider, such as 1h'),
+    overhead: z.int().min(0).optional().describe('Tokens of the system prompt and tools'),
     models: z.record(z.string(), modelSchema).optional(),
     tools: z.record(z.string(), toolSchema).optional(),
-    publicUrl: z.url().optional().describe('Where users reach the server, for links in answers'),
+    publicUrl: z.url().optional().describe('The public address of the server, for links in answers'),
     noticeInAnswers: z
       .boolean()
       .optional()
-      .describe('Whether answers behind the proxy say that a proposal waits (true)'),
+      .describe('Whether answers through the proxy mention waiting proposals (true)'),
     recall: z
       .strictObject({ embedding: embeddingSchema.optional() })
       .optional()
-      .describe('How recall orders what it finds: by words, and with an embedding by meaning too'),
+      .describe('How recall ranks hits: by words, and with an embedding also by meaning'),
     retention: retentionSchema
       .optional()
-      .describe('Which sessions are let go, by age and size; `archive` keeps them in files'),
+      .describe('Which sessions are deleted, by age and size; `archive` keeps them as files'),
     agent: agentSchema.optional(),
   })
   .describe('Configuration of Palimpsest')
@@ -303,7 +307,7 @@ async function loadPolicy({ path, options }: ModuleConfig, source: string): Prom
   const given = isRecord(module) ? module['default'] : undefined
   const policy: unknown = typeof given === 'function' ? given(options ?? {}) : given
   if (isPolicy(policy)) return policy
-  throw fail('must have a policy, or a function that gives one, as its default export. Make it with definePolicy.')
+  throw fail('must have a policy, or a function that returns one, as its default export. Create it with definePolicy.')
 }
 
 function isPolicy(value: unknown): value is Policy {
@@ -374,7 +378,7 @@ function describeIssue(issue: Issue, value: unknown): Problem {
     const allowed = allowedKeys(issue.path, value)
     return {
       key: unknown[0] ?? key,
-      text: `${unknown.join(', ')} is not known; allowed in ${at}: ${allowed.join(', ')}`,
+      text: `unknown key ${unknown.join(', ')}; allowed in ${at}: ${allowed.join(', ')}`,
     }
   }
   const allowed = issue.code === 'invalid_union' ? allowedValues(issue.path.at(-1)) : undefined

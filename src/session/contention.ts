@@ -2,7 +2,7 @@
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 
 export function contention(session: string): PalimpsestError {
-  return new PalimpsestError('STORE_LOCKED', `Session ${session} is being written by others all the time. Try again.`, {
+  return new PalimpsestError('STORE_LOCKED', `Others keep writing to session ${session}. Try again.`, {
     session,
   })
 }

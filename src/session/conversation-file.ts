@@ -94,7 +94,7 @@ async function readWire(path: string, dialect: WireDialect): Promise<Conversatio
   if (value === undefined) throw new PalimpsestError('FORMAT_BROKEN', `${path} is not valid JSON.`, { path })
   const form = wireFormOf(value, dialect)
   if (form) return toFile(path, form)
-  throw new PalimpsestError('FORMAT_UNKNOWN', `${path} holds no list of messages.`, { path })
+  throw new PalimpsestError('FORMAT_UNKNOWN', `${path} contains no list of messages.`, { path })
 }
 
 function toFile(path: string, form: WireForm): ConversationFile {

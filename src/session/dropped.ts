@@ -5,7 +5,7 @@
  */
 import { PalimpsestError } from '../model/errors.ts'
 import { textOf } from '../model/leaves.ts'
-import { headOf } from '../model/text.ts'
+import { amount, headOf } from '../model/text.ts'
 import { partTokens } from '../model/tokens.ts'
 import type { Author, Edit } from '../model/types.ts'
 import type { Dropped } from '../view/figures.ts'
@@ -49,19 +49,19 @@ export async function putBack(
   for (const id of ids) texts.push((await before.original(id)).text)
   const first = [...shownParts(live.fold)].find(({ role, shown }) => role === 'user' && shown.type === 'text')
   if (!first) {
-    throw new PalimpsestError('ENTRY_NOT_FOUND', `${info.id} has no message of the user to put it behind.`, { ids })
+    throw new PalimpsestError('ENTRY_NOT_FOUND', `${info.id} has no user message to put it after.`, { ids })
   }
   const { entry, part, shown } = first
   const restored = texts.map(text => `[From before the compaction, put back by the ${by}]\n${text}`)
   const replacement = [textOf(shown), ...restored].join('\n\n')
-  const why = `${ids.length} of what the client's compaction dropped, put back`
+  const why = `${amount(ids.length, 'part')} dropped by the client's compaction, put back`
   return live.apply([{ target: { type: 'part', entry, part }, replacement, why }], by)
 }
 
 async function bothOf(pal: Palimpsest, { id, about }: SessionInfo): Promise<{ before: Session; live: Session }> {
   const { parent } = about
   if (parent === undefined || !(await pal.find(parent))) {
-    throw new PalimpsestError('SESSION_NOT_FOUND', `${id} goes on from no other session: nothing was compacted.`, {
+    throw new PalimpsestError('SESSION_NOT_FOUND', `${id} does not continue another session: nothing was compacted.`, {
       id,
     })
   }

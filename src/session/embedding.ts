@@ -19,20 +19,20 @@ import {
   wrong,
 } from './onnx.ts'
 
-const queryPrefix = z.string().optional().describe('Put before a query, where the model wants that')
+const queryPrefix = z.string().optional().describe('Prefix for queries, if the model needs one')
 
 export const embeddingSchema = z
   .union([
     z.strictObject({
-      onnx: z.string().min(1).describe('The file of an ONNX model of the BERT kind'),
-      tokenizer: z.string().min(1).optional().describe('Its tokenizer.json; beside the model unless given'),
-      pooling: z.enum(['cls', 'mean']).optional().describe('cls (BGE, unless given) or mean (MiniLM, E5)'),
+      onnx: z.string().min(1).describe('The file of a BERT-style ONNX model'),
+      tokenizer: z.string().min(1).optional().describe('Its tokenizer.json (beside the model)'),
+      pooling: z.enum(['cls', 'mean']).optional().describe('cls (BGE, the default) or mean (MiniLM, E5)'),
       queryPrefix,
     }),
     z.strictObject({
-      url: z.url().describe('An endpoint with /embeddings, up to /v1'),
+      url: z.url().describe('The address of an endpoint with /embeddings, up to /v1'),
       model: z.string().min(1),
-      keyEnv: z.string().min(1).optional().describe('The environment variable that holds the key'),
+      keyEnv: z.string().min(1).optional().describe('The environment variable with the API key'),
       queryPrefix,
     }),
   ])
@@ -81,7 +81,9 @@ async function inThread(config: OnnxConfig, from: string): Promise<EmbedTexts> {
     if (answer) done(answer)
   }
   thread.on('message', ({ n, vectors, problem }: OnnxAnswer) =>
-    settle(n, ({ resolve, reject }) => (vectors ? resolve(vectors) : reject(wrong(problem ?? 'No vectors came.')))),
+    settle(n, ({ resolve, reject }) =>
+      vectors ? resolve(vectors) : reject(wrong(problem ?? 'The endpoint returned no vectors.')),
+    ),
   )
   thread.on('error', error => {
     for (const n of [...waiting.keys()]) settle(n, ({ reject }) => reject(error))
@@ -105,7 +107,7 @@ function endpoint({ url, model, keyEnv }: Extract<EmbeddingConfig, { url: string
       body: JSON.stringify({ model, input }),
       signal: AbortSignal.timeout(ENDPOINT_MS),
     })
-    if (!answer.ok) throw wrong(`${url} answered ${answer.status} when asked for embeddings.`)
+    if (!answer.ok) throw wrong(`${url} answered ${answer.status} to a request for embeddings.`)
     const { data } = answerSchema.parse(parseJson(await answer.text()))
     return data.sort((a, b) => a.index - b.index).map(({ embedding }) => normalized(Float32Array.from(embedding)))
   }

@@ -230,7 +230,7 @@ function isSame(a: Message, b: Message): boolean {
 function occupied(session: string, entry: number): PalimpsestError {
   return new PalimpsestError(
     'ALREADY',
-    `Session ${session} holds another conversation (they differ from entry ${entry} on). Import under another name with --as.`,
+    `Session ${session} has a different conversation (from entry ${entry} on). Import under another name with --as.`,
     { session, entry },
   )
 }

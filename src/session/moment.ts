@@ -81,9 +81,13 @@ export function priceOf(timeline: Timeline, ids: readonly string[], now: number)
   const parts = pricedParts(timeline)
   const unknown = ids.find(id => !parts.some(part => part.id === id))
   if (unknown !== undefined) {
-    throw new PalimpsestError('ENTRY_NOT_FOUND', `Nothing in view has the id ${unknown}. List what has one.`, {
-      id: unknown,
-    })
+    throw new PalimpsestError(
+      'ENTRY_NOT_FOUND',
+      `Nothing in view has the id ${unknown}. List the parts in view to see their ids.`,
+      {
+        id: unknown,
+      },
+    )
   }
   const chosen = parts.filter(({ id }) => ids.includes(id))
   const tokens = chosen.reduce((sum, part) => sum + part.tokens, 0)

@@ -41,7 +41,7 @@ export async function openOnnx({ onnx, tokenizer, pooling = 'cls' }: OnnxConfig,
   const path = resolve(from, onnx)
   const words = tokenizer === undefined ? join(dirname(path), 'tokenizer.json') : resolve(from, tokenizer)
   const tokenize = wordPieces(parseJson(String(await read(words))), MAX_TOKENS)
-  if (!tokenize) throw wrong(`The tokenizer of ${onnx} is none of the BERT kind (WordPiece).`)
+  if (!tokenize) throw wrong(`The tokenizer of ${onnx} is not BERT-style (WordPiece).`)
   const ort = await loadOrt(from)
   ort.env.wasm.numThreads = 1
   const session = await ort.InferenceSession.create(await read(path))
@@ -61,7 +61,7 @@ export async function openOnnx({ onnx, tokenizer, pooling = 'cls' }: OnnxConfig,
     }
     const wanted = Object.fromEntries(session.inputNames.map(name => [name, feeds[name]]))
     const [output] = Object.values(await session.run(wanted))
-    if (!output) throw wrong(`${onnx} gives no output.`)
+    if (!output) throw wrong(`${onnx} returned no output.`)
     const size = output.dims.at(-1)!
     return tokens.map((row, n) =>
       pooled(output.data, { at: n * width * size, size, rows: pooling === 'cls' ? 1 : row.length }),

@@ -168,7 +168,7 @@ export class OtlpExporter {
 
   /** Reports only the first failure: an unavailable collector would fill the log. */
   #fail(reason: string): void {
-    if (!this.#failed) this.#log(`telemetry: cannot send (${reason}); this is said once`)
+    if (!this.#failed) this.#log(`telemetry: cannot send (${reason}); this is reported only once`)
     this.#failed = true
   }
 }

@@ -69,7 +69,7 @@ export function parseTime(text: string, { end = false } = {}): number {
   if (Number.isNaN(at)) {
     throw new PalimpsestError(
       'INVALID_INPUT',
-      `${JSON.stringify(text)} is no time. Write 2026-05-18 or 2026-05-18T09:00Z.`,
+      `${JSON.stringify(text)} is not a time. Use 2026-05-18 or 2026-05-18T09:00Z.`,
     )
   }
   return end && /^\d{4}-\d\d-\d\d$/.test(text) ? at + DAY_MS - 1 : at

@@ -10,19 +10,25 @@ import type { SessionInfo } from './session-info.ts'
 const name = z.string().min(1)
 
 export const ruleSchema = z.strictObject({
-  days: z.number().positive().optional().describe('Sessions that nobody has used for so many days go'),
-  megabytes: z.number().positive().optional().describe('Of the rest, the last used stay, up to this size'),
-  per: z.enum(['user', 'project']).optional().describe('The size is for each of them by itself'),
+  days: z.number().positive().optional().describe('Delete sessions not used for this many days'),
+  megabytes: z
+    .number()
+    .positive()
+    .optional()
+    .describe('Keep at most this size, and delete the least recently used sessions first'),
+  per: z.enum(['user', 'project']).optional().describe('Apply the size per user or per project'),
   user: name.optional().describe('Only sessions of this user'),
   project: name.optional().describe('Only sessions in this folder, by its path or the end of it'),
   tag: name.optional().describe('Only sessions with this tag'),
-  except: name.optional().describe('Sessions with this tag stay'),
+  except: name.optional().describe('Keep sessions with this tag'),
 })
 
 export const retentionSchema = z.strictObject({
-  archive: name.optional().describe('A folder: each session is written there, compressed, before it is deleted'),
+  archive: name.optional().describe('The folder to which each session is written, compressed, before it is deleted'),
   rules: z
-    .array(ruleSchema.refine(({ days, megabytes }) => (days ?? megabytes) !== undefined, 'days or megabytes is needed'))
+    .array(
+      ruleSchema.refine(({ days, megabytes }) => (days ?? megabytes) !== undefined, 'days or megabytes is required'),
+    )
     .min(1),
 })
 

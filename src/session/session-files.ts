@@ -14,7 +14,7 @@ import { ARCHIVE } from '../policies/summarize.ts'
 export async function keepFile(files: FileStore, path: string, text: string): Promise<void> {
   await files.change(path, taken => {
     if (taken === null || taken === text) return text
-    throw new PalimpsestError('ALREADY', 'there is a file of that name with another content')
+    throw new PalimpsestError('ALREADY', 'there is a file with this name and other content')
   })
 }
 

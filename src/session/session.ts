@@ -151,7 +151,7 @@ export class Session extends Look {
     return this.#state.pin(entry, options)
   }
 
-  /** A new session with everything up to and including an entry; the default is the last one. */
+  /** Create a new session with everything up to and including an entry; the default is the last one. */
   fork(at?: number, id?: string): Promise<Session> {
     return this.#fork(at, [], id)
   }
@@ -159,7 +159,7 @@ export class Session extends Look {
   async #fork(at: number | undefined, sent: readonly Message[], id?: string): Promise<Session> {
     const name = id ?? (await this.#freeName())
     if (await this.#store.find(name)) {
-      throw new PalimpsestError('ALREADY', `There is a session ${name} already. Choose another name.`, {
+      throw new PalimpsestError('ALREADY', `The session ${name} already exists. Choose another name.`, {
         session: name,
       })
     }

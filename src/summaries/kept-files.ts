@@ -20,7 +20,9 @@ export async function keepFiles(
       if (file) await keepFile(file.path, file.text)
       kept.push(proposal)
     } catch (error) {
-      report.push(violation('file-not-kept', `${file?.path} cannot be written, so the result stays whole: ${error}`))
+      report.push(
+        violation('file-not-kept', `${file?.path} cannot be written, so the result is shown in full: ${error}`),
+      )
     }
   }
   return kept

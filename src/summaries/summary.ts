@@ -60,12 +60,14 @@ export function writeSummary(source: SummarySource, fewer: number, count: Counte
 
 /** The problem with a summary; `undefined` if there is none. */
 export function checkSummary(text: string, replacedTokens: number, count: Counter): string | undefined {
-  if (!text.trimStart().startsWith(SUMMARY_MARK)) return 'it is not marked as a record'
+  if (!text.trimStart().startsWith(SUMMARY_MARK)) return 'it lacks the mark of a record'
   const sections = readSummary(text)
   const lacking = SECTIONS.filter(section => !sections.has(section))
   if (lacking.length > 0) return `it lacks the section ${lacking.join(', ')}`
   const tokens = count(text)
-  return tokens < replacedTokens ? undefined : `its ${tokens} tokens are not fewer than the ${replacedTokens} replaced`
+  return tokens < replacedTokens
+    ? undefined
+    : `it has ${tokens} tokens, not fewer than the ${replacedTokens} that it replaces`
 }
 
 /** The earlier content: a summary by its sections; otherwise the first request, and the other texts up to a bound. */

@@ -206,7 +206,7 @@ async function createOrWarn(target: Target, text: string): Promise<string> {
   const { key, before } = await create(target, text, () => undefined)
   const done = `Successfully wrote ${target.path}`
   if (before === null || before === text || (await target.journal.wasRead(key))) return done
-  return `${done}\n${unread(target.path, before, 'To change part of a file use str_replace or insert.')}`
+  return `${done}\n${unread(target.path, before, 'To change part of a file, use str_replace or insert.')}`
 }
 
 async function create(target: Target, text: string, taken: () => string | undefined): Promise<Changed> {

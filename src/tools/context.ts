@@ -140,7 +140,7 @@ function liveOf({ live }: SessionToolContext): LiveContext {
   if (live) return live
   throw new PalimpsestError(
     'INVALID_INPUT',
-    'Here only your own session can be reached. Leave out session, dropped and put_back.',
+    'Only your own session can be reached here. Leave out session, dropped and put_back.',
   )
 }
 
@@ -186,13 +186,13 @@ async function describePrice(session: Session, ids: readonly string[]): Promise<
   const { tokens: less, perCallUsd, rewritten, onceUsd, paysAfter, quotes } = price
   const once =
     rewritten === 0
-      ? 'It costs nothing now: the cache is cold, or nothing behind them is cached.'
-      : `${withCommas(rewritten)} tokens behind them are written again, ${asDollars(onceUsd)} once; ${paysAfter === null ? 'it never pays' : `it pays after ${amount(paysAfter, 'call')}`}.`
+      ? 'It costs nothing now: the cache is cold, or nothing after them is cached.'
+      : `${withCommas(rewritten)} tokens after them must be written again, ${asDollars(onceUsd)} once; ${paysAfter === null ? 'this never pays off' : `this pays off after ${amount(paysAfter, 'call')}`}.`
   return [
-    `${amount(ids.length, 'part')}: ${amount(less, 'token')} less, ${asDollars(perCallUsd)} less with every call.`,
+    `Discarding ${amount(ids.length, 'part')} saves ${amount(less, 'token')} and ${asDollars(perCallUsd)} with every call.`,
     once,
-    `Parts like these, this old, were quoted later ${quotes.toFixed(2)} times in recorded sessions.`,
-    'Nothing was changed. discard them with the same targets.',
+    `Similar parts of this age were quoted ${quotes.toFixed(2)} times on average in recorded sessions.`,
+    'Nothing was changed. To do it, call discard with the same targets.',
   ].join('\n')
 }
 
@@ -208,16 +208,16 @@ function describeDropped({ before, parts }: Dropped): string {
 
 function describePutBack(edits: readonly Edit[]): string {
   const ids = JSON.stringify(edits.map(({ id }) => [id]))
-  return `Put back, behind the message with which the conversation goes on. Take it out with context(action="undo", targets=${ids}).`
+  return `Put back, after the message that continues the conversation. Remove it again with context(action="undo", targets=${ids}).`
 }
 
 async function describeSuggestions(session: Session): Promise<string> {
   const found = await session.suggest()
-  if (found.length === 0) return 'There is nothing that could go at little loss. list shows the largest parts in view.'
+  if (found.length === 0) return 'Nothing could be removed with little loss. list shows the largest parts in view.'
   const lines = found.map(({ operation, reason, entry, tokens: saves }) => {
     return `- ${reason} (entry ${entry}), ${tokens(saves)}: ${JSON.stringify(operation)}`
   })
-  return ['Pass those that you agree with as targets of replace:', ...lines].join('\n')
+  return ['Pass the ones that you agree with as targets of replace:', ...lines].join('\n')
 }
 
 async function describeContext(session: Session): Promise<string> {
@@ -227,7 +227,7 @@ async function describeContext(session: Session): Promise<string> {
   const lines = named.slice(0, MAX_LISTED).map(({ id, tool, entry, tokens: size, preview }) => {
     return `- ${id}: ${tool ? `result of ${tool}` : 'text'} (entry ${entry}), ${amount(size, 'token')}: ${quote(preview)}`
   })
-  const cold = isCold ? ' The cache is cold: any edit is free now.' : ''
+  const cold = isCold ? ' The cache is cold, so edits are free now.' : ''
   const more = named.length > MAX_LISTED ? [`[${withCommas(named.length - MAX_LISTED)} smaller ones]`] : []
   const edits = session.edits().filter(({ active, edit }) => active && edit.mark !== 'id')
   const shown = edits.slice(-MAX_LISTED).map(({ edit }) => {
@@ -272,18 +272,23 @@ async function switchEdits(session: Session, undo: boolean, targets: readonly Gi
   const known = new Map(session.edits().map(({ edit }) => [edit.id, edit]))
   for (const id of ids) {
     if (known.get(id)?.by !== 'user') continue
-    throw new PalimpsestError('PINNED', `Edit ${id} is the user's. Ask the user to ${word} it. Nothing was changed.`, {
-      id,
-    })
+    throw new PalimpsestError(
+      'PINNED',
+      `Edit ${id} was made by the user. Ask the user to ${word} it. Nothing was changed.`,
+      {
+        id,
+      },
+    )
   }
   await (undo ? session.undo(ids, 'agent') : session.redo(ids, 'agent'))
-  return undo ? `Undone: ${ids.join(', ')}. What was there is in view again.` : `In force again: ${ids.join(', ')}.`
+  return undo ? `Undone: ${ids.join(', ')}. The previous text is in view again.` : `In force again: ${ids.join(', ')}.`
 }
 
 function lastOwnEdits(session: Session): string[] {
   const own = session.edits().filter(({ active, edit }) => active && edit.by === 'agent')
   const last = own.reduce<EditRecord | undefined>((a, b) => (a && a.group > b.group ? a : b), undefined)
-  if (!last) throw new PalimpsestError('EDIT_NOT_FOUND', 'You have no edit in force. list shows the edits of others.')
+  if (!last)
+    throw new PalimpsestError('EDIT_NOT_FOUND', 'None of your edits is in force. list shows the edits of others.')
   return own.filter(({ group }) => group === last.group).map(({ edit }) => edit.id)
 }
 

@@ -166,7 +166,7 @@ export const undoEdit = defineTool({
       }
       return last.before
     })
-    if (after === null) return `Undone: ${path} is removed again; it did not exist before.`
+    if (after === null) return `Undone: ${path} was removed again; it did not exist before.`
     return `Undone: ${path} is as it was before the last change (${withCommas(Buffer.byteLength(after))} bytes)`
   },
 })

@@ -44,7 +44,7 @@ export async function runOrPropose<Context extends ToolContext & MemoryToolConte
   const path = String(input['path'])
   if (context.memory.workspace === undefined || context.memory.workspace !== storeOf(context.workspace!).folder) {
     return failed(
-      `${path} was not touched: ${ONLY_USER}, and no proposals are taken here. Tell them what you would change there, and why.`,
+      `${path} was not touched: ${ONLY_USER}, and proposals are not possible here. Tell the user what you would change, and why.`,
     )
   }
   const body = CHANGES[tool.name]!(input)
@@ -65,7 +65,7 @@ export async function runOrPropose<Context extends ToolContext & MemoryToolConte
   return typeof result === 'string' ? { text: result } : result
 }
 
-const ONLY_USER = 'it says who you are and what you must do, so only the user changes it'
+const ONLY_USER = 'it says who you are and what you must do, so only the user can change it'
 
 /** The label of the file that a call would change, if it is one of these. */
 function labelOf(

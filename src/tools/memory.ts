@@ -267,7 +267,7 @@ function describeDuplicates(duplicates: readonly Duplicate[]): string[] {
     const where = state === undefined ? '' : state === 'open' ? ', proposed and not decided' : `, ${state} by the user`
     return `- ${label}${where}: ${quote(text, 160)}`
   })
-  return ['Something like it is there already. Do not propose it again:', ...lines]
+  return ['Memory already has something similar. Do not propose it again:', ...lines]
 }
 
 /** Errors that the agent can correct by reading the block again. */

@@ -89,7 +89,10 @@ Narrow a query by type, tool, path, since and until. sessions: "project" searche
     if (text !== undefined) return describeText(await sessionOf(context, session), text, from ?? 0)
     if (around !== undefined) return describeNear(await sessionOf(context, session), around)
     if (query !== undefined) return describeHits(context, query, more)
-    throw new PalimpsestError('INVALID_INPUT', 'Say what to look for: recall(query="…"), or around or text with an id.')
+    throw new PalimpsestError(
+      'INVALID_INPUT',
+      'Give something to search for: recall(query="…"), or around or text with an id.',
+    )
   },
 })
 

@@ -35,7 +35,10 @@ export function sessionJournal(session: Pick<Session, 'record' | 'files' | 'even
       if (!last) return undefined
       const event = await session.eventAt(last.seq)
       if (event?.type === 'file') return { hash: last.hash, before: event.before ?? null }
-      throw new PalimpsestError('LEDGER_CORRUPT', `Event ${last.seq} of the ledger is not the write of ${path}.`)
+      throw new PalimpsestError(
+        'LEDGER_CORRUPT',
+        `Event ${last.seq} of the ledger does not record the write of ${path}.`,
+      )
     },
   }
 }

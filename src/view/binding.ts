@@ -55,7 +55,7 @@ export class StaleReasoning {
     if (this.#changes.length === 0) return []
     const shown = allShown(fold)
     const first = shown.findIndex(place => this.#isStale(place))
-    const why = 'reasoning that the provider has bound to what was changed before it'
+    const why = 'reasoning that the provider bound to text that has changed since'
     return first < 0 ? [] : shown.slice(first).map(place => leaveOut(place, why))
   }
 
@@ -129,7 +129,7 @@ function placeOf(target: Target): Place {
 export function explainStale(fold: Fold, edits: readonly { target: Target }[]): string {
   const running = edits.filter(({ target }) => target.type === 'part' && target.entry > fold.lastUser).length
   const blocks = edits.length === 1 ? '1 block' : `${edits.length} blocks`
-  return `left out ${blocks} of reasoning, ${running} of the running turn: the provider has bound them to what was changed`
+  return `left out ${blocks} of reasoning, ${running} of the running turn: the provider bound them to text that has changed`
 }
 
 /** Whether reasoning behind a change leaves the view: the provider refuses it, and allows it to be removed. */

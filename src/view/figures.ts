@@ -9,7 +9,7 @@ export type Overview = {
   week: {
     billed: number
     saved: number
-    /** Dollars of recordings that edits could have saved. */
+    /** Dollars that edits could have saved in recordings. */
     could: number
     calls: number
     sessions: number
@@ -37,7 +37,7 @@ export type Verdict = {
   /** The number of calls, and how many of them the provider did not report. */
   calls: number
   estimated: number
-  /** Calls at the beginning that the session it came from has paid. */
+  /** Calls at the beginning that were paid in the session it came from. */
   copied: number
   /** Passages of tool results that the agent quoted later, and how many of them were out of view by then. */
   quotes: number

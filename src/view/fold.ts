@@ -285,7 +285,7 @@ export function recordOf(fold: Fold, id: string, active?: boolean): EditRecord {
   const record = fold.records.get(id)
   if (!record) throw new PalimpsestError('EDIT_NOT_FOUND', `There is no edit ${id} in this session.`, { edit: id })
   if (active !== undefined && record.active !== active) {
-    const state = record.active ? 'in force already' : 'undone already'
+    const state = record.active ? 'already in force' : 'already undone'
     throw new PalimpsestError('ALREADY', `Edit ${id} is ${state}.`, { edit: id })
   }
   return record

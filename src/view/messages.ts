@@ -95,7 +95,7 @@ function checkJson(value: unknown, part: number, check: (text: string, part: num
   }
   if (typeof value === 'bigint') fail('a bigint cannot be written as JSON', { part })
   if (value === null || typeof value !== 'object') return 0
-  if (depth > MAX_DEPTH) fail(`a value is nested more than ${MAX_DEPTH} deep, or in itself`, { part })
+  if (depth > MAX_DEPTH) fail(`a value is nested more than ${MAX_DEPTH} levels deep, or inside itself`, { part })
   let size = 0
   for (const inner of Array.isArray(value) ? value : Object.values(value)) {
     size += checkJson(inner, part, check, depth + 1)
@@ -209,7 +209,8 @@ export class Calls {
   #checkCalls(message: Message): void {
     const ids = new Set<string>()
     for (const { id } of callsIn(message)) {
-      if (this.#find(id) || ids.has(id)) fail(`the tool call id ${id} is taken; ids are unique in a session`, { id })
+      if (this.#find(id) || ids.has(id))
+        fail(`the tool call id ${id} is already used; ids must be unique in a session`, { id })
       ids.add(id)
     }
   }
@@ -222,7 +223,7 @@ export class Calls {
       const { id } = result
       const call = this.#find(id)
       if (!call) fail(`there is no tool call ${id} before this result`, { id })
-      if (call.state === 'answered' || ids.has(id)) fail(`the tool call ${id} has a result already`, { id })
+      if (call.state === 'answered' || ids.has(id)) fail(`the tool call ${id} already has a result`, { id })
       if (call.state === 'interrupted') late.push({ part, id, name: call.name })
       ids.add(id)
     }

@@ -143,7 +143,7 @@ const NOT_EDITED = 'not edited'
 const KINDS: Partial<Record<PartKind, string>> = {
   system: 'system prompt',
   user: 'your messages',
-  assistant: 'what the agent said',
+  assistant: 'text of the agent',
   reasoning: 'reasoning',
   image: 'images',
   raw: 'other content',
@@ -155,7 +155,7 @@ const KINDS: Partial<Record<PartKind, string>> = {
   'shell-read': 'file reads',
   'shell-search': 'search results',
   'shell-write': 'shell output',
-  list: 'lists of files',
+  list: 'file listings',
   search: 'search results',
   fetch: 'web pages',
   todo: 'to-do lists',

@@ -27,7 +27,7 @@ function answerInterrupted(ids: readonly string[], after: number, calls: Calls):
   return {
     target: { type: 'after', entry: after },
     replacement: { messages: [{ role: 'tool', parts }] },
-    why: 'call-without-result: the conversation went on before the tool answered',
+    why: 'call-without-result: the conversation continued before the tool answered',
   }
 }
 
@@ -44,7 +44,7 @@ function showLate(
   late: readonly Late[],
   { entry, calls }: { entry: number; calls: Calls },
 ): Repair[] {
-  const why = 'two-results: the call had been answered as interrupted'
+  const why = 'two-results: the call already had a result, as interrupted'
   const places = new Set(late.map(({ part }) => part))
   const told: Message = { role: 'user', parts: late.flatMap(({ part }) => tell(message.parts[part]!)) }
   const rest = message.parts.filter((_, index) => !places.has(index))

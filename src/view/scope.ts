@@ -32,7 +32,7 @@ export function assertAllowed(fold: Fold, edits: readonly Edit[], model: Model):
 export function assertRevertible(edits: readonly Edit[], { binding }: Model): void {
   const stale = binding === 'refuse' ? edits.find(({ mark }) => mark === STALE) : undefined
   if (!stale) return
-  throw illegal([violation('bound-reasoning', `undoing ${stale.id} would put reasoning back that no longer fits`)])
+  throw illegal([violation('bound-reasoning', `undoing ${stale.id} would put back reasoning that is no longer valid`)])
 }
 
 /** Applies an event to the fold. Throws, and leaves the fold unchanged, if the event breaks a rule that held before. */
@@ -87,9 +87,13 @@ function assertNotPinned(fold: Fold, edit: Edit): void {
   const part = edit.target.type === 'part' ? edit.target.part : undefined
   const pinned = isRange(edit.target) ? anyPin(fold, from, to) : isPinned(fold, from, part)
   if (!pinned) return
-  throw new PalimpsestError('PINNED', `${describeTarget(edit.target)} is pinned: it is never edited. Unpin it first.`, {
-    target: edit.target,
-  })
+  throw new PalimpsestError(
+    'PINNED',
+    `${describeTarget(edit.target)} is pinned, so it cannot be edited. Unpin it first.`,
+    {
+      target: edit.target,
+    },
+  )
 }
 
 function anyPin(fold: Fold, from: number, to: number): boolean {
@@ -131,7 +135,7 @@ function checkRange(fold: Fold, edit: Edit): Violation | undefined {
   if (!began || !startsWithReasoning(began)) return undefined
   const next = firstAssistant(fold.entries.slice(to + 1))
   if (!next || startsWithReasoning(next)) return undefined
-  return violation('loop-without-reasoning', `edit ${edit.id} would cut the reasoning from the tool loop behind it`)
+  return violation('loop-without-reasoning', `edit ${edit.id} would separate the reasoning from the tool loop after it`)
 }
 
 function firstAssistant(entries: Fold['entries']): Message | undefined {

@@ -389,7 +389,7 @@ export class Timeline {
     this.#own = this.#modelFor(last.model, last.at)
     this.#fit.note({ ...usage, model: last.model }, shown ?? this.#last.shown)
     this.#overhead = Math.round((this.#fit.overhead(this.#own.scale) ?? this.#overhead * this.scale) / this.scale)
-    if (before && before.model !== last.model) this.#forget(last, `the model was ${before.model} before`)
+    if (before && before.model !== last.model) this.#forget(last, `the model before was ${before.model}`)
     Object.assign(last, this.#sums(), { overhead: this.#overhead })
     const missed = told ?? this.#missedBy(last, before)
     if (missed) last.missed = missed

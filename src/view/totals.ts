@@ -54,7 +54,7 @@ export function summaryOf(timeline: Timeline, could?: readonly number[]): Summar
   const saved = total(call => call.raw.cost - call.sent.cost)
   const theirs = (tokens: number) => timeline.theirs(tokens)
   const { raw, shown } = timeline.tokens
-  const { count: turns, goesOn, first = goesOn ? 'Goes on from an earlier session' : '' } = timeline.requests
+  const { count: turns, goesOn, first = goesOn ? 'Continues an earlier session' : '' } = timeline.requests
   return {
     title: boundedTo(onOneLine(headOf(first, TITLE * 4)), TITLE),
     entries: fold.entries.length,

@@ -34,7 +34,7 @@ test('a command is asked for; yes runs it, no does not, and the model hears whic
 test('with nobody to ask it is refused, and the result says what would allow it', async () => {
   await using ground = await openGround([run('echo hello'), END])
   const [result] = only(await all(ground.agent.run('go')), 'result')
-  assert.match(result!.text, /needs approval, and nobody is here to give it.*--yes.*agent\.allow\.commands/s)
+  assert.match(result!.text, /needs approval, and nobody can give it here.*--yes.*agent\.allow\.commands/s)
   assert.ok(result!.isError)
 })
 

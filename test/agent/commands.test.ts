@@ -106,7 +106,7 @@ describe('ask', () => {
   test('says what to do where no model is set up, and where the model fails', async () => {
     const none = await runCli(['ask', 'hi', '--home', join(folder, 'none')], { env })
     assert.equal(none.code, 2)
-    assert.match(none.stderr, /No model is set up\. Set ANTHROPIC_API_KEY.*--demo\. \(MODEL_MISSING\)/)
+    assert.match(none.stderr, /No model is configured\. Set ANTHROPIC_API_KEY.*--demo\. \(MODEL_MISSING\)/)
     await using upstream = await startUpstream(() => ({
       error: { status: 404, body: { error: { message: 'no model' } } },
     }))
@@ -159,7 +159,7 @@ describe('persona', () => {
   })
 
   test('refuses what does not fit, and says why', async () => {
-    assert.match((await run('create', 'writer', '--prompt', 'x')).stderr, /There is a persona writer already/)
+    assert.match((await run('create', 'writer', '--prompt', 'x')).stderr, /The persona writer already exists/)
     assert.match((await run('create', 'Bad Name', '--prompt', 'x')).stderr, /name: a name has 1–40 letters/)
     assert.match((await run('create', 'odd', '--prompt', 'x', '--tools', 'nothing')).stderr, /There is no tool nothing/)
     assert.match((await run('create', 'hot', '--prompt', 'x', '--temperature', '9')).stderr, /temperature/)

@@ -15,8 +15,8 @@ for (const provider of ['openai-compatible', 'anthropic'] as const) {
     ['529', error(529, 'Overloaded'), /529/],
     ['503', error(503, 'try later'), /503/],
     ['a stream that is cut', { text: 'half of the answer', cutAfter: 3 }, /./],
-    ['a stream that stalls', { text: 'half of the answer', stallAfter: 3 }, /sent nothing for 0\.5 s/],
-    ['an answer that never begins', { text: 'nothing', stallAfter: 0 }, /sent nothing for 0\.5 s/],
+    ['a stream that stalls', { text: 'half of the answer', stallAfter: 3 }, /sent no data for 0\.5 s/],
+    ['an answer that never begins', { text: 'nothing', stallAfter: 0 }, /sent no data for 0\.5 s/],
   ]
   for (const [name, fault, reason] of faults) {
     test(`${name} is asked again (${provider})`, async () => {

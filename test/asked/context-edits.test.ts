@@ -450,7 +450,7 @@ describe('discard and distill', () => {
     }
     await assert.rejects(session.edit([{ discard: callId }]), {
       code: 'INVALID_INPUT',
-      message: /is a tool-call; only texts and results can go/,
+      message: /is a tool-call; only texts and results can be edited/,
     })
     await assert.rejects(session.edit([{ distill: hash, to: '  ' }]), { code: 'INVALID_INPUT' })
     await assert.rejects(session.edit([{ distill: hash } as never]), { code: 'INVALID_INPUT' })

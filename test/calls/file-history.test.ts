@@ -44,7 +44,7 @@ describe('file_state_at', () => {
   test('says that it cannot know: never seen, seen in part, changed in a way that cannot be followed', () => {
     const unseen = fileStateAt(session({ name: 'read_file', input: { path: 'b.ts' }, output: 'x' }), 'a.ts', 9)
     assert.equal(unseen.content, undefined)
-    assert.match(unseen.basis[0]!, /no whole read, write or edit of a\.ts/)
+    assert.match(unseen.basis[0]!, /no complete read, write or edit of a\.ts/)
     const part = session({ name: 'Read', input: { file_path: 'a.ts', offset: 10, limit: 5 }, output: '    10→x' })
     assert.equal(fileStateAt(part, 'a.ts', 9).content, undefined)
     const blind = session({ name: 'Edit', input: { file_path: 'a.ts', old_string: 'x', new_string: 'y' } })
@@ -99,7 +99,7 @@ describe('file_state_at', () => {
     const deleted = '*** Begin Patch\n*** Delete File: a.ts\n*** End Patch\n'
     assert.deepEqual(after(`apply_patch <<'EOF'\n${deleted}EOF`).basis, ['turn 2: removed by a patch'])
     for (const command of ['git apply fix.patch', 'patch -p1 < fix.patch', `git apply -R <<'EOF'\n${patch}EOF`]) {
-      assert.match(after(command).basis.at(-1)!, /^not followed: 1 command run since/, command)
+      assert.match(after(command).basis.at(-1)!, /^not considered: effects of 1 command run since/, command)
     }
   })
 
@@ -126,16 +126,16 @@ describe('file_state_at', () => {
       ['git add . && echo x >> src/a.ts', 'git checkout -- src/a.ts'],
     ]
     for (const commands of followed) assert.equal(after(...commands).content, 'one\n', commands.join(' / '))
-    assert.deepEqual(after(...followed[0]!).basis, ['turn 4: brought back by git, as it was staged or committed here'])
+    assert.deepEqual(after(...followed[0]!).basis, ['turn 4: restored by git, as staged or committed in this session'])
     assert.equal(after('git commit -am one', 'EDIT', 'git add .', 'git restore src/a.ts').content, 'two\n')
     assert.equal(
       after('git add . && echo x >> src/a.ts && git add .', 'EDIT', 'git restore src/a.ts').content,
       'one\nx\n',
     )
     const unknown: [commands: string[], why: RegExp][] = [
-      [['git checkout -- src/a.ts'], /the ledger has no git add or git commit of it/],
-      [['git commit -m one', 'EDIT', 'git restore src/a.ts'], /no git add or git commit of it/],
-      [['git add src/b.ts', 'EDIT', 'git restore src/a.ts'], /no git add or git commit of it/],
+      [['git checkout -- src/a.ts'], /the ledger has no git add or git commit for it/],
+      [['git commit -m one', 'EDIT', 'git restore src/a.ts'], /no git add or git commit for it/],
+      [['git add src/b.ts', 'EDIT', 'git restore src/a.ts'], /no git add or git commit for it/],
       [['git add -A', 'git stash', 'git restore src/a.ts'], /git stash may have changed what is staged/],
       [['git -C ../other add -A', 'EDIT', 'git restore src/a.ts'], /git -C \.\.\/other add -A may have changed/],
       [['git add -A', 'git reset', 'git restore src/a.ts'], /git reset may have changed what is staged/],
@@ -223,7 +223,7 @@ describe('file_state_at', () => {
     assert.deepEqual(fileStateAt(messages, 'a.ts', 1).basis, ['turn 1: read'])
     const { content, basis } = fileStateAt(messages, 'a.ts', 2)
     assert.equal(content, 'x')
-    assert.match(basis[1]!, /not followed: 1 command/)
+    assert.match(basis[1]!, /not considered: effects of 1 command/)
   })
 
   test('lines that an editor inserts go behind the line it names', () => {

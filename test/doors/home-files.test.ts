@@ -97,7 +97,7 @@ describe('a home that others can read', { skip }, () => {
     warnOfReaders(home, { stderr: { write: (text: string) => void (said += text) } as never })
     assert.equal(
       said,
-      `Other users of this machine can read ledger.sqlite in ${home}. To close it: chmod -R go= ${home}\n`,
+      `Other users of this machine can read ledger.sqlite in ${home}. To prevent this: chmod -R go= ${home}\n`,
     )
     assert.equal(modeOf(join(home, 'ledger.sqlite')), 0o644)
     chmodSync(home, 0o700)

@@ -187,7 +187,7 @@ describe('edits', () => {
     assert.deepEqual((await json('undo', 'small', '--last', '--home', own)).undone, ['e2'])
     await json('redo', 'small', 'e1', 'e2', '--home', own)
     assert.deepEqual((await json('show', 'small', '--home', own)).slots, before.slots)
-    assertFails(await runCli(['redo', 'small', 'e1', '--home', own]), 4, 'ALREADY', /in force already/)
+    assertFails(await runCli(['redo', 'small', 'e1', '--home', own]), 4, 'ALREADY', /already in force/)
     assertFails(await runCli(['undo', 'small', 'e9', '--home', own]), 3, 'EDIT_NOT_FOUND', /no edit e9/)
     assertFails(await runCli(['undo', 'small', '--home', own]), 2, 'INVALID_INPUT', /Name an edit/)
   })
@@ -233,7 +233,7 @@ describe('edits', () => {
     assertFails(await edit('--discard', 'ffffffff'), 3, 'PATTERN_NOT_FOUND', /ffffffff/)
     assertFails(await edit('--start', 'no such text', '--end', 'x'), 3, 'PATTERN_NOT_FOUND', /not in view/)
     assertFails(await edit('--start', 'Sunday is', '--end', 'back'), 4, 'MATCH_TOO_SHORT', /minimum 30 characters/)
-    assertFails(await edit('--distill', 'abc'), 2, 'INVALID_INPUT', /--distill takes/)
+    assertFails(await edit('--distill', 'abc'), 2, 'INVALID_INPUT', /--distill needs/)
     const broken = await runCli(['edit', 'small', '--file', '-', '--home', home], { input: '{' })
     assertFails(broken, 5, 'FORMAT_BROKEN', /stdin is not valid JSON/)
     const wrong = await runCli(['edit', 'small', '--file', '-', '--home', home], { input: '[{"start":1}]' })
@@ -329,7 +329,7 @@ describe('verify', () => {
     db.close()
     const { code, stdout } = await runCli(['verify', '--home', own])
     assert.equal(code, 6)
-    assert.match(stdout, /^damaged {2}small {2}.*does not fit its hash.*\(LEDGER_CORRUPT\)$/m)
+    assert.match(stdout, /^damaged {2}small {2}.*does not match its hash.*\(LEDGER_CORRUPT\)$/m)
     assert.match(stdout, /^whole +short /m)
   })
 })
@@ -343,7 +343,7 @@ describe('bad input', () => {
   test('options and arguments that do not fit are named', async () => {
     assertFails(await at('show', 'small', '--fulll'), 2, 'INVALID_INPUT', /no option --fulll. Did you mean --full\?/)
     assertFails(await at('show'), 2, 'INVALID_INPUT', /SESSION is missing/)
-    assertFails(await at('show', 'a', 'b'), 2, 'INVALID_INPUT', /"b" is too much/)
+    assertFails(await at('show', 'a', 'b'), 2, 'INVALID_INPUT', /"b" is one argument too many/)
     assertFails(await at('sessions', '--limit', 'many'), 2, 'INVALID_INPUT', /--limit must be a whole number/)
   })
 
@@ -386,7 +386,12 @@ describe('bad input', () => {
     const own = await freshHome()
     const db = new DatabaseSync(join(own, 'ledger.sqlite'))
     db.exec('BEGIN IMMEDIATE')
-    assertFails(await spawnCli(['undo', 'small', 'e1', '--home', own]), 7, 'STORE_LOCKED', /locked by another process/)
+    assertFails(
+      await spawnCli(['undo', 'small', 'e1', '--home', own]),
+      7,
+      'STORE_LOCKED',
+      /Another process has locked the database/,
+    )
     db.exec('ROLLBACK')
     db.close()
     assert.equal((await runCli(['undo', 'small', 'e1', '--home', own])).code, 0)

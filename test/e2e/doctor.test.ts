@@ -84,7 +84,7 @@ describe('messages of a provider', () => {
       assert.equal(healed.code, 0, healed.stderr)
       assert.match(healed.stdout, /^healed {2}/m)
       const again = await runCli(['doctor', out, '--dialect', dialect])
-      assert.deepEqual([again.code, again.stdout.includes('No rule is broken.')], [0, true])
+      assert.deepEqual([again.code, again.stdout.includes('No rules are broken.')], [0, true])
       const text = readFileSync(out, 'utf8')
       assert.equal(wireFormOf(JSON.parse(text))?.dialect, dialect)
       assert.match(text, /be brief/)
@@ -101,7 +101,7 @@ describe('messages of a provider', () => {
   test('are healed to another file only, unless told otherwise', async () => {
     const file = fileWith(BROKEN['openai-chat'])
     const { code, stderr } = await runCli(['doctor', file, '--heal', file])
-    assert.deepEqual([code, /exists already/.test(stderr)], [4, true])
+    assert.deepEqual([code, /already exists/.test(stderr)], [4, true])
     assert.equal((await runCli(['doctor', file, '--heal', file, '--force'])).code, 0)
     assert.equal((await runCli(['doctor', file])).code, 0)
   })

@@ -71,7 +71,7 @@ describe('commands on PostgreSQL', { skip: noPostgres }, () => {
     assert.deepEqual({ sessions, already, removed }, { sessions: all, already: 0, removed: 1 })
     assert.equal(to, new URL(url).host + new URL(url).pathname)
     const again = await runCli(['copy', home, url])
-    assert.match(again.stdout, new RegExp(`copied 0 sessions .*\\n${all} sessions were there already\\nverified:`))
+    assert.match(again.stdout, new RegExp(`copied 0 sessions .*\\n${all} sessions already there\\nverified:`))
     assert.deepEqual(bare(await json(['head'], env)), bare(heads))
     assert.equal((await json(['verify'], env)).ok, true)
     assert.equal((await json(['sessions'], env)).sessions.length, all)
@@ -112,7 +112,7 @@ describe('commands on PostgreSQL', { skip: noPostgres }, () => {
     assert.deepEqual(said.memory.differing, ['block hobby of alice'])
     assert.match(said.files.differing.join(), /^file MEMORY\.md of [^,]*$/)
     const plain = await runCli(['copy', home, url], { env: { HOME: folder } })
-    assert.match(plain.stderr, /Differ at .* and were left alone:\n {2}block hobby of alice\n/)
+    assert.match(plain.stderr, /Different at .*, and left alone:\n {2}block hobby of alice\n/)
   })
 
   test('one user is copied back into a new home, and goes on from there', async () => {
@@ -142,7 +142,7 @@ describe('commands on PostgreSQL', { skip: noPostgres }, () => {
     await (await pal.session('small')).append({ role: 'user', parts: [{ type: 'text', text: 'another small' }] })
     const { code, stderr } = await runCli(['copy', other, url])
     assert.equal(code, 4)
-    assert.match(stderr, /The session small is at the target with other events.*\(CONFLICT\)/)
+    assert.match(stderr, /The target has a session small with other events.*\(CONFLICT\)/)
     assert.equal((await json(['verify', 'small'], env)).ok, true)
     const partly = await server.create('partly')
     const [source, target] = [await openLedger(home, false), await openLedger('', partly)]
@@ -178,7 +178,7 @@ describe('commands on PostgreSQL', { skip: noPostgres }, () => {
     assert.equal(code, 7)
     assert.match(
       stderr,
-      /The database at 127\.0\.0\.1:1\/palimpsest does not answer\. Check that it runs.*\(STORE_UNAVAILABLE\)/,
+      /The database at 127\.0\.0\.1:1\/palimpsest does not answer\. Check that it is running.*\(STORE_UNAVAILABLE\)/,
     )
     assert.doesNotMatch(stderr, /hidden/)
   })

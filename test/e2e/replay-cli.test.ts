@@ -56,7 +56,7 @@ describe('palimpsest replay', () => {
     assert.match(stdout, /^thrifty +[\d,]+ +0\..* [▁▂▃▄▅▆▇█]{24}$/m)
     assert.match(stdout.trimEnd().split('\n').at(-1)!, /^thrifty /, 'the table comes last')
     assert.match(stdout, /^thrifty: edits at \d+ calls/m)
-    assert.match(stdout, /call \d+: shortened 1 new part, .* tokens: never sent before, so it costs nothing/)
+    assert.match(stdout, /call \d+: shortened 1 new part, .* tokens: they were never sent, so it costs nothing/)
   })
 
   test('gives the numbers of every call as JSON, and nothing else on stdout', async () => {
@@ -88,7 +88,7 @@ describe('palimpsest replay', () => {
     const file = await writeTranscript('unknown.jsonl', 3)
     const { code, stderr } = await runCli(['replay', file, '--policy', 'thrfty'])
     assert.equal(code, 2)
-    assert.match(stderr, /There is no policy "thrfty"\. Known are: none, .*thrifty/)
+    assert.match(stderr, /There is no preset "thrfty"\. Known presets: none, .*thrifty/)
   })
 
   test('takes folders, and passes over what is no transcript', async () => {
@@ -100,7 +100,7 @@ describe('palimpsest replay', () => {
   test('says so when nothing is long enough', async () => {
     const { code, stderr } = await runCli(['replay', folder, '--min-calls', '9999'])
     assert.equal(code, 2)
-    assert.match(stderr, /There is no session with 9,999 calls/)
+    assert.match(stderr, /There is no session with at least 9,999 calls/)
   })
 
   test('refuses a file that is none', async () => {
@@ -176,7 +176,7 @@ describe('palimpsest import', () => {
     await writeFile(file, text)
     const { code, stderr } = await runCli(['import', file, '--as', 'fix', '--home', home])
     assert.equal(code, 4)
-    assert.match(stderr, /Session fix holds another conversation/)
+    assert.match(stderr, /Session fix has a different conversation/)
   })
 
   test('a broken line is reported with its number, and the rest comes in', async () => {
@@ -196,7 +196,7 @@ describe('palimpsest why', () => {
     assert.equal(code, 0, stderr)
     assert.match(stdout, /^30 calls, 30 of them estimated: \$\d/)
     assert.match(stdout, /Where the money went, as rent/)
-    assert.match(stdout, /^Free: \d+ edits? that lose no cache/m)
+    assert.match(stdout, /^Free edits: \d+ edits? without a cache miss/m)
     const found = JSON.parse((await runCli(['why', file, '--json'])).stdout)
     assert.equal(found.calls.length, 30)
     const home = ['--home', join(folder, 'why')]

@@ -123,7 +123,7 @@ test('a folder of locks that cannot be made is replaced by one of the user’s o
   symlinkSync(join(folder, 'of-others'), own)
   await assert.rejects(
     withLocks(['file'], async () => 'done'),
-    { code: 'STORE_FAILED', message: /belongs to somebody else/ },
+    { code: 'STORE_FAILED', message: /belongs to another user/ },
   )
   if (process.getuid?.() !== 0) return t.diagnostic('not root: no folder can be given to somebody else')
   rmSync(own)
@@ -131,6 +131,6 @@ test('a folder of locks that cannot be made is replaced by one of the user’s o
   chownSync(own, 1234, 1234)
   await assert.rejects(
     withLocks(['file'], async () => 'done'),
-    { code: 'STORE_FAILED', message: /belongs to somebody else/ },
+    { code: 'STORE_FAILED', message: /belongs to another user/ },
   )
 })

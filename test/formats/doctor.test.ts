@@ -118,7 +118,7 @@ describe('each disease by name', () => {
     `${role}: ${parts.map(part => ('id' in part ? `${part.type} ${part.id}` : 'text' in part ? part.text.split('\n')[0] : part.type)).join(', ')}`
 
   test('a result before its call moves behind it', () => {
-    heals([user('go'), result('c1'), calls('c1'), user('next')], /c1 moved behind its call/, [
+    heals([user('go'), result('c1'), calls('c1'), user('next')], /c1 moved after its call/, [
       'user: go',
       'assistant: tool-call c1',
       'tool: tool-result c1',

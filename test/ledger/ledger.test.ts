@@ -46,9 +46,9 @@ test('a head that was kept is in the chain, also when more was appended; another
   await new Ledger(store, 'a').verify({ session: 'a', events: 0, hash: '' })
   const fails = (events: number, hash: string, message: RegExp) =>
     assert.rejects(new Ledger(store, 'a').verify({ session: 'a', events, hash }), { code: 'LEDGER_CORRUPT', message })
-  await fails(3, 'f'.repeat(64), /written anew/)
-  await fails(4, kept.hash, /written anew/)
-  await fails(5, kept.hash, /has 4 events, and the head that was kept has 5/)
+  await fails(3, 'f'.repeat(64), /was rewritten/)
+  await fails(4, kept.hash, /was rewritten/)
+  await fails(5, kept.hash, /has 4 events, but the kept head has 5/)
 })
 
 test('a redaction explains a changed chain from the first event that it changed, and nothing that was kept later', async () => {

@@ -196,7 +196,7 @@ test('where the file cannot be written anew after a removal, that is said, and i
   other.exec('BEGIN IMMEDIATE')
   await assert.rejects(store.scrub(), {
     code: 'STORE_FAILED',
-    message: /^It is deleted, but its bytes are still in the file/,
+    message: /^It is deleted, but its bytes stay in the file/,
   })
   other.close()
   await store.scrub()

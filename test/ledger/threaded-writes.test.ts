@@ -71,7 +71,7 @@ describe('a write that must wait for another process', () => {
     const release = lock(path)
     await assert.rejects(store.append('a', [row(0)]), (error: Error & { code?: string; data?: object }) => {
       assert.equal(error.code, 'STORE_LOCKED')
-      assert.match(error.message, /^The database is locked by another process/)
+      assert.match(error.message, /^Another process has locked the database/)
       assert.deepEqual(error.data, { sqlite: 'database is locked' })
       return true
     })

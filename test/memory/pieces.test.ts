@@ -210,7 +210,7 @@ describe('a schema', () => {
       return true
     })
     await check(schema, '{"a":"x","b":1}')
-    await assert.rejects(check(schema, 'plain words'), /neither JSON .* nor does it begin with front matter/)
+    await assert.rejects(check(schema, 'plain words'), /not JSON .* and does not begin with front matter/)
   })
 })
 

@@ -37,7 +37,7 @@ test('one that does not fit is refused with each reason', async () => {
   await assert.rejects(check('{"name": "A", "age": 1, "x": 1}'), { code: 'SCHEMA_VIOLATION' })
   await assert.rejects(check('plain words'), {
     code: 'SCHEMA_VIOLATION',
-    message: /neither JSON .* nor does it begin with front matter/,
+    message: /not JSON .* and does not begin with front matter/,
   })
   await assert.rejects(check('---\nname: Ann\nage: -1\n---\n'), { code: 'SCHEMA_VIOLATION', message: /age/ })
 })

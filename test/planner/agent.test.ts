@@ -43,7 +43,7 @@ test('the agent is warned once before each summary, when most of the room for it
   )
   const warnings = session.edits().filter(({ edit }) => edit.by === 'policy:warn')
   for (const { edit } of warnings) {
-    const [, tokens, limit] = /^(\d+) of (\d+) tokens: old steps are summarised soon$/.exec(edit.why)!.map(Number)
+    const [, tokens, limit] = /^(\d+) of (\d+) tokens: old steps will be summarised soon$/.exec(edit.why)!.map(Number)
     assert.equal(limit, LIMIT)
     assert.ok(tokens! >= 0.8 * LIMIT && tokens! < LIMIT, edit.why)
     assert.match(JSON.stringify(edit.replacement), new RegExp(`${Math.round((100 * tokens!) / LIMIT)} ?%`))

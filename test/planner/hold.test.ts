@@ -55,7 +55,7 @@ test('while the cache is warm they wait, and say why; in a cold one all are made
   const [waiting] = second.pending
   assert.match(
     waiting!.reason,
-    /^1 edit, \d+ tokens: rewriting [\d,]+ tokens pays back after \d+ calls, with about 1 call to come$/,
+    /^1 edit, \d+ tokens: rewriting [\d,]+ tokens pays off after \d+ calls, with about 1 call to come$/,
   )
   assert.ok(waiting!.saves > 500)
   assert.equal((await step(session, time)).pending.length, 2)
@@ -75,7 +75,7 @@ test('the sum is of all that wait, and of what is behind the first of them', asy
   const { pending } = await step(session, time)
   const saves = pending.reduce((sum, one) => sum + one.saves, 0)
   const [, edits, tokens, behind, after] =
-    /^(\d+) edits, ([\d,]+) tokens: rewriting ([\d,]+) tokens pays back after (\d+) calls/
+    /^(\d+) edits, ([\d,]+) tokens: rewriting ([\d,]+) tokens pays off after (\d+) calls/
       .exec(pending[0]!.reason)!
       .map(number => Number(number.replaceAll(',', '')))
   const { scale } = modelInfo('claude-sonnet-4-5')
@@ -89,7 +89,7 @@ test('they are made when the calls to come pay for them', async () => {
   const { session, time } = await open({ horizonMin: 40, horizonMax: 40 })
   await step(session, time)
   const { decision } = await step(session, time)
-  assert.match(decision!, /pays back after \d+ calls, with about 40 calls to come$/)
+  assert.match(decision!, /pays off after \d+ calls, with about 40 calls to come$/)
   assert.deepEqual(made(session), [{ type: 'part', entry: 2, part: 0 }])
 })
 
@@ -99,7 +99,7 @@ test('they are made when the window fills', async () => {
   assert.deepEqual(made(session), [])
   let decision: string | undefined
   for (let i = 0; i < 4 && decision === undefined; i++) ({ decision } = await step(session, time))
-  assert.match(decision!, /the view fills more than 50% of the window$/)
+  assert.match(decision!, /the view takes more than 50% of the window$/)
 })
 
 test('what is pinned or hidden meanwhile is no longer waited for', async () => {

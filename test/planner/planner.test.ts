@@ -158,7 +158,7 @@ test('every decision is a sentence with its sum', () => {
   assert.equal(explain(cut, 'cold', now), 'shortened 31 parts, 48.0k tokens: the cache is cold, so it costs nothing')
   assert.match(
     explain(cut, 'batch', now),
-    /writing 10\.0k tokens again costs 11\.5k once and saves 4\.8k on each of some 40 calls/,
+    /writing 10\.0k tokens again costs 11\.5k once and saves 4\.8k on each of about 40 expected calls/,
   )
   assert.match(explain(cut, 'pressure', now), /the window is filling, and it pays back after 3 calls/)
   assert.match(
@@ -167,7 +167,7 @@ test('every decision is a sentence with its sum', () => {
   )
   assert.match(
     explain({ ...cut, reasoning: 3000, running: 0 }, 'batch', now),
-    /; 3\.0k tokens of reasoning behind the first change are lost, all of past turns$/,
+    /; 3\.0k tokens of reasoning behind the first change are lost, all from past turns$/,
   )
   assert.match(explain({ ...cut, reasoning: 3000, running: 1200 }, 'batch', now), /lost, 1\.2k of them of this turn$/)
   assert.match(
@@ -179,7 +179,7 @@ test('every decision is a sentence with its sum', () => {
   const log = 'folded old steps, 48.0k tokens: that costs'
   assert.equal(
     explainLog(cut, now),
-    `${log} nothing, the cache being cold and saves 4.8k on each of some 40 calls to come`,
+    `${log} nothing, as the cache is cold, and saves 4.8k on each of about 40 expected calls to come`,
   )
   assert.match(explainLog(cut, { ...now, cold: false }), /that costs 11\.5k and saves/)
   assert.match(

@@ -111,7 +111,7 @@ describe('after it', () => {
       await step('bash', { command: `make ${i}` }, log(30))
       view = await step('read_file', { path: `${i}.ts` }, code(`f${i}`))
     }
-    assert.match(view.decision!, /^waiting: .* tokens would pay back after \d+ calls/)
+    assert.match(view.decision!, /^waiting: .* tokens would pay off after \d+ calls/)
     assert.ok(view.pending.length > 0)
     await session.view()
     const decisions = (await session.events()).filter(({ event }) => event.type === 'decision')
@@ -430,7 +430,7 @@ test('where reasoning is bound and every step reasons, edits wait for the next r
   const first = Math.min(...view.edits.flatMap(({ target }) => (target.type === 'part' ? target.entry : [])))
   const behind = view.messages.slice(first)
   assert.ok(behind.every(message => message.parts.every(part => part.type !== 'reasoning')))
-  assert.match(view.decision ?? '', /tokens of reasoning behind the first change are lost, all of past turns/)
+  assert.match(view.decision ?? '', /tokens of reasoning after the first change are lost, all from past turns/)
 })
 
 test('where reasoning is bound, a long turn in which every step reasons is edited when that pays for what is lost', async () => {
@@ -453,7 +453,7 @@ test('where reasoning is bound, a long turn in which every step reasons is edite
       assert.deepEqual(view.report, [])
       if (session.edits().length === before) continue
       edited++
-      assert.match(view.decision ?? '', /of them of this turn/)
+      assert.match(view.decision ?? '', /of them from this turn/)
       assert.ok(i >= 20, `a turn of ${i} calls is not a long one`)
     }
     return edited

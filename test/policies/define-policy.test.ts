@@ -93,7 +93,7 @@ describe('checkPolicy', () => {
         .map(part => ({ part, replacement: `run ${++runs}`, why: 'it moves' })),
     )
     const { problems } = await checkPolicy(moving, coding(5))
-    assert.deepEqual(problems, ['two runs make different edits'])
+    assert.deepEqual(problems, ['two runs made different edits'])
   })
 })
 

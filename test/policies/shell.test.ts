@@ -36,7 +36,7 @@ describe('shell output', () => {
     const view = await session.view()
     assert.deepEqual(
       view.pending.map(({ proposal, reason }) => [proposal.target, reason]),
-      [[{ type: 'part', entry: 2, part: 0 }, 'kept: it may be truncated when the view passes 70% of the window']],
+      [[{ type: 'part', entry: 2, part: 0 }, 'kept: it may be truncated when the view exceeds 70% of the window']],
     )
     await play(session, ...bash('npm test', `${'word '.repeat(1_999)}`))
     const [first, small] = await shown(session)

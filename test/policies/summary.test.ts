@@ -246,8 +246,8 @@ describe('the summary of a model', () => {
 
   const bad: [what: string, answer: () => Promise<string>, why: RegExp][] = [
     ['lacks a section', async () => good().replace('## Next Steps', ''), /refused: it lacks the section Next Steps/],
-    ['is not marked', async () => good().slice(SUMMARY_MARK.length), /refused: it is not marked as a record/],
-    ['is too large', async () => good(words(1_000)), /refused: its \d+ tokens are not fewer/],
+    ['is not marked', async () => good().slice(SUMMARY_MARK.length), /refused: it lacks the mark of a record/],
+    ['is too large', async () => good(words(1_000)), /refused: it has \d+ tokens, not fewer/],
     ['fails', () => Promise.reject(new Error('no credit')), /failed: Error: no credit/],
   ]
   for (const [what, answer, reason] of bad) {

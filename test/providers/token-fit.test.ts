@@ -46,7 +46,9 @@ test('a session plans with the scale that its provider reports, and says what it
     await session.reportUsage({ input: 700 + Math.round(tokens * 2), model: 'claude-opus-5-5' })
   }
   const said = (await session.events()).flatMap(({ event }) => (event.type === 'decision' ? [event.text] : []))
-  const told = said.filter(sentence => sentence.startsWith('Believed: 1.44 tokens of the provider for one of ours.'))
+  const told = said.filter(sentence =>
+    sentence.startsWith('The estimate was 1.44 tokens of the provider per token of ours.'),
+  )
   assert.equal(told.length, 1)
   assert.match(told[0]!, /reports 2\.0\d/)
 })

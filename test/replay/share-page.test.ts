@@ -78,7 +78,7 @@ test('markup, secrets and names in every place are escaped, covered and hidden',
   const open = await shared(pal, session.id)
   checkPage(open.html)
   assert.ok(!open.html.includes(TOKEN))
-  assert.ok(open.secrets >= 7 && open.html.includes(`${open.secrets} places with what looks like a secret are covered`))
+  assert.ok(open.secrets >= 7 && open.html.includes(`${open.secrets} places that looked like a secret were redacted`))
   assert.ok(open.html.includes('/home/ada/harbour') && open.html.includes('As it happened'))
   const { html } = await shared(pal, session.id, true)
   checkPage(html)

@@ -86,7 +86,7 @@ describe('palimpsest.json', () => {
     assert.deepEqual(waiting.edits, [])
     assert.match(
       waiting.pending[0]!.reason,
-      /1 edit, \d+ tokens: rewriting [\d,]+ tokens pays back after [\d,]+ calls, with about \d+ calls? to come/,
+      /1 edit, \d+ tokens: rewriting [\d,]+ tokens pays off after [\d,]+ calls, with about \d+ calls? to come/,
     )
     const cold = await session.view({ now: 1000 + 3_600_000 })
     assert.match(cold.decision!, /the cache is cold, so they cost nothing/)
@@ -133,7 +133,7 @@ describe('a mistake is told with its key, its place and what is allowed', () => 
   test('an unknown option, in a policy and elsewhere', () => {
     wrong(
       { policy: { policies: [{ use: 'warn', limits: 3 }] } },
-      /policy\.policies\[0\]\.limits is not known; allowed in policy\.policies\[0\]: use, limit, from/,
+      /unknown key policy\.policies\[0\]\.limits; allowed in policy\.policies\[0\]: use, limit, from/,
     )
     wrong(
       { polices: [] },

@@ -50,7 +50,7 @@ test('a large text that another one replaced is called damage wherever it is rea
     contents: async hashes => new Map([...(await store.contents(hashes))].map(([hash, text]) => [hash, `${text}!`])),
   })
   const again = await openPalimpsest({ home: ':memory:', store: damaged, config: false })
-  await assert.rejects(again.session('s'), { code: 'LEDGER_CORRUPT', message: /does not fit its hash/ })
+  await assert.rejects(again.session('s'), { code: 'LEDGER_CORRUPT', message: /does not match its hash/ })
   const ledger = new Ledger(damaged, 's')
   await assert.rejects(ledger.verify(), { code: 'LEDGER_CORRUPT' })
   await assert.rejects(ledger.events([0]), { code: 'LEDGER_CORRUPT' })

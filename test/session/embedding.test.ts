@@ -110,7 +110,7 @@ test('what is wrong is said: a configuration, a file that is not there, an endpo
   assert.throws(() => parseConfig({ recall: { embedding: { onnx: '' } } }), { code: 'CONFIG_INVALID' })
   assert.throws(
     () => parseConfig({ recall: { vectors: true } }),
-    /recall\.vectors is not known; allowed in recall: embedding/,
+    /unknown key recall\.vectors; allowed in recall: embedding/,
   )
   await assert.rejects(openEmbedding({ onnx: 'none/model.onnx' }, '.'), /tokenizer\.json cannot be read/)
   const embed = await openEmbedding({ url: url.replace('/v1', '/refuse'), model: 'm' }, '.')

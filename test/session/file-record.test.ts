@@ -82,7 +82,7 @@ test('a client that keeps its calls to itself has a changelog and file states, t
   assert.equal((await session.changelog()).text, '- a.md: Say it better\n- b.md: written\n- a.md: edited')
   assert.equal((await session.fileStateAt('a.md', 0)).content, texts.at(-1))
   const { content, basis } = await session.fileStateAt('b.md', 0)
-  const doubt = 'not followed: commands, because the conversation is not in this session'
+  const doubt = 'commands were not considered: the conversation is not in this session'
   assert.deepEqual([content, basis.at(-1)], ['b', doubt])
   assert.ok(basis.every(line => !line.startsWith('turn ')))
   await pal.close()

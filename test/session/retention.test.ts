@@ -161,7 +161,7 @@ test('without rules, or with wrong ones, the command says what to do', async () 
     const { code, stderr } = await run(...args)
     assert.deepEqual([code, /--days or --megabytes/.test(stderr)], [2, true], stderr)
   }
-  assert.match((await run('--days', '1')).stderr, /Nothing is old or large enough/)
+  assert.match((await run('--days', '1')).stderr, /No session is old or large enough/)
 })
 
 test('a server lets go at its start what is due, says so, and a deleted user has no archives left', async () => {

@@ -136,7 +136,7 @@ describe('tool calls', () => {
     const session = await open()
     await session.append(user('go'), says(call('c1')), result('c1', 'one'))
     const bad: [Message[], RegExp][] = [
-      [[says(call('c1'))], /c1 is taken/],
+      [[says(call('c1'))], /c1 is already used/],
       [[says(call('c9'), call('c9'))], /c9 is taken/],
       [[result('c7', 'x')], /no tool call c7/],
       [[result('c1', 'x')], /has a result already/],

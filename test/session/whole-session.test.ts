@@ -71,7 +71,10 @@ describe('a session that was exported', () => {
     assert.equal((await importSession(other, fromFile(early))).added, 0)
     await using third = await memoryHome()
     await (await third.session('talk')).append({ role: 'user', parts: [{ type: 'text', text: 'another' }] })
-    await assert.rejects(importSession(third, fromFile(early)), { code: 'ALREADY', message: /differ from entry 0 on/ })
+    await assert.rejects(importSession(third, fromFile(early)), {
+      code: 'ALREADY',
+      message: /different conversation \(from entry 0 on\)/,
+    })
   })
 
   test('of one user is that of whoever imports it', async () => {

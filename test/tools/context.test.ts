@@ -149,7 +149,7 @@ test('undo takes back the last call, or the edits that are named; redo puts them
   assert.equal(await shownText(session), both)
   await context(session, 'undo')
   assert.deepEqual(await context(session, 'undo'), {
-    text: 'You have no edit in force. list shows the edits of others.',
+    text: 'None of your edits is in force. list shows the edits of others.',
     isError: true,
   })
 })
@@ -190,7 +190,7 @@ test('what the user hid an agent can neither undo, nor restore, nor read by reca
   const [edit] = await session.apply([
     { target: { type: 'part', entry: 2, part: 0, leaf: 0, span: [0, 40] }, replacement: '[REDACTED]', why: 'secret' },
   ])
-  assert.match((await context(session, 'undo', [[edit!.id]])).text, /is the user's/)
+  assert.match((await context(session, 'undo', [[edit!.id]])).text, /was made by the user/)
   assert.match((await context(session, 'restore', [[id]])).text, /The user hid/)
   const { text } = await runTool(recallTool, { query: 'secret' }, { session })
   assert.match(text, /not in view, .*: \[hidden by the user\]/)
@@ -228,7 +228,7 @@ test('recall goes on from a hit to what stood around it and to its text', async 
   const { text } = await runTool(recallTool, { text: long }, { session })
   assert.match(text, /\[5,000 characters more: recall\(text="\w+", from=20000\)\]$/)
   assert.match((await runTool(recallTool, { text: long, from: 20_000 }, { session })).text, /\nx{5000}$/)
-  assert.match((await runTool(recallTool, {}, { session })).text, /Say what to look for/)
+  assert.match((await runTool(recallTool, {}, { session })).text, /Give something to search for/)
   assert.match((await runTool(recallTool, { query: 'x', since: 'soon' }, { session })).text, /is no time/)
 })
 
@@ -303,7 +303,7 @@ test('an edit keeps the reason that the agent gave, and what is discarded is not
   assert.equal(session.edits().at(-1)?.edit.why, 'discard: The pool works.')
   const again = await context(session, 'discard', [[log]])
   assert.equal(again.isError, true)
-  assert.match(again.text, /is discarded already \(edit e\d+\)/)
+  assert.match(again.text, /is already discarded \(edit e\d+\)/)
   assert.equal((await context(session, 'distill', [[log, 'The pool works.']])).isError, undefined)
 })
 
@@ -334,10 +334,10 @@ test('the price of a discard is said before, and nothing is changed by asking', 
   await session.view({ plan: false })
   const { length } = await session.events()
   const listed = (await runTool(contextTool, { action: 'list' }, { session })).text
-  assert.match(listed, /in view, the next call \$[\d.]+\. The cache is cold: any edit is free now\./)
+  assert.match(listed, /in view, the next call \$[\d.]+\. The cache is cold, so edits are free now\./)
   const [, id] = /- ([0-9a-f]{8}): result of/.exec(listed)!
   const { text } = await runTool(contextTool, { action: 'price', targets: [[id]] }, { session })
-  assert.match(text, /^1 part: [\d,]+ tokens less, \$[\d.]+ less with every call\.\nIt costs nothing now/)
+  assert.match(text, /^Discarding 1 part saves [\d,]+ tokens and \$[\d.]+ with every call\.\nIt costs nothing now/)
   assert.match(text, /were quoted later \d+\.\d\d times in recorded sessions/)
   assert.equal((await session.events()).length, length)
   const unknown = await runTool(contextTool, { action: 'price', targets: [['ffffffff']] }, { session })
@@ -367,5 +367,5 @@ test('the session of the conversation is found by its name; what its compaction 
   await run({ action: 'undo' })
   assert.doesNotMatch(JSON.stringify((await after.view({ plan: false })).messages), /RAL 6005/)
   const alone = await runTool(contextTool, { action: 'list', session: 'claude-1' }, { session })
-  assert.match(alone.text, /Here only your own session can be reached/)
+  assert.match(alone.text, /Only your own session can be reached here/)
 })

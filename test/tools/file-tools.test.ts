@@ -122,7 +122,7 @@ test('undo_edit takes changes back one by one, to a file that did not exist', as
   assert.equal(await get('a.md'), 'one\ntwo\n')
   await run(undoEdit, { path: 'a.md' })
   assert.equal(await get('a.md'), 'one\n')
-  assert.equal((await run(undoEdit, { path: 'a.md' })).text, 'Undone: a.md is removed again; it did not exist before.')
+  assert.equal((await run(undoEdit, { path: 'a.md' })).text, 'Undone: a.md was removed again; it did not exist before.')
   assert.deepEqual(readdirSync(root), [])
   assert.match((await run(undoEdit, { path: 'a.md' })).text, /^Nothing to undo/)
 })

@@ -102,7 +102,7 @@ test('a header is found by its text, with or without marks, however it is writte
 test('a header that occurs twice asks for its path, and the path works', () => {
   const text = '# P\n## A\n### B\n1\n## C\n### B\n2\n'
   const asked = problem(text, '### B')
-  assert.match(asked, /occurs 2 times\. Give the path of the one that you mean, as listed\./)
+  assert.match(asked, /occurs 2 times\. Give the path of the section that you mean, as listed\./)
   assert.match(asked, /line 3: # P > ## A > ### B\nline 6: # P > ## C > ### B$/)
   for (const path of ['# P > ## C > ### B', '## C > ### B', 'C > B']) {
     assert.equal(replaced(text, path, 'new'), '# P\n## A\n### B\n1\n## C\n### B\nnew\n')

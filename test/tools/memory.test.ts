@@ -178,7 +178,7 @@ test('a new block is proposed, and one that exists is not', () =>
     assert.equal(await memory.block(USER, 'goals'), undefined)
     assert.match(
       (await call('propose_memory_block', { ...input, block_label: 'student' })).text,
-      /^Error: .*exists already/,
+      /^Error: .*already exists/,
     )
   }))
 

@@ -45,9 +45,9 @@ describe('one message', () => {
         /must be a string/,
       ],
       [call('a', { n: 5n }), /bigint/],
-      [call('a', cyclic), /nested more than 500 deep/],
-      [call('a', deep), /nested more than 500 deep/],
-      [of({ type: 'raw', provider: 'x', value: cyclic }), /nested more than 500 deep/],
+      [call('a', cyclic), /nested more than 500 levels deep/],
+      [call('a', deep), /nested more than 500 levels deep/],
+      [of({ type: 'raw', provider: 'x', value: cyclic }), /nested more than 500 levels deep/],
     ]
     for (const [message, reason] of wrong) {
       assert.throws(() => checkMessage(message as Message), { code: 'INVALID_MESSAGE', message: reason })
@@ -105,7 +105,7 @@ describe('the calls of a session', () => {
     const calls = after(call('a'), user)
     assert.deepEqual(calls.check(tool('a')).late, [{ part: 0, id: 'a', name: 'bash' }])
     calls.add(tool('a'))
-    assert.throws(() => calls.check(tool('a')), { code: 'INVALID_MESSAGE', message: /a has a result already/ })
+    assert.throws(() => calls.check(tool('a')), { code: 'INVALID_MESSAGE', message: /a already has a result/ })
     assert.throws(() => calls.check(tool('z')), { message: /no tool call z/ })
     assert.throws(() => calls.check(call('a')), { message: /a is taken/ })
   })

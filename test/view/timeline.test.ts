@@ -298,7 +298,7 @@ describe('what the provider had cached and did not read', () => {
   test('another model finds nothing cached, and the model of costs knows it', () => {
     const [, second] = calls(first, { cacheRead: 0, cacheWrite: 30_100, model: 'claude-haiku-4-5' })
     assert.equal(second!.sent.cached, 0)
-    assert.match(second!.miss!.cause, /the model was claude-sonnet-4-5 before/)
+    assert.match(second!.miss!.cause, /the model before was claude-sonnet-4-5/)
   })
 })
 

@@ -38,8 +38,8 @@ export type ChatOptions = {
 const GRACE_MS = 3_000
 
 const DEMO =
-  'This is a demo: the model is a script that ships with palimpsest, the project a sample in a folder of its own. Ask ' +
-  'for anything; try /context, /edits and /memory after the first answer.'
+  'This is a demo: the model is a script that ships with palimpsest, and the project is a sample in its own folder. Ask ' +
+  'for anything, then try /context, /edits and /memory.'
 
 export class Chat implements Desk {
   readonly io: Io
@@ -183,7 +183,7 @@ export class Chat implements Desk {
     this.#proposals = (await this.#openProposals()).length
     this.screen.print(...(await recapLines(this.#agent, this.screen)))
     if (isUnfinished(session)) {
-      this.say('The last turn was cut off. /continue goes on with it; or ask for something else.', 'yellow')
+      this.say('The last turn was interrupted. Continue it with /continue, or ask for something else.', 'yellow')
     }
   }
 

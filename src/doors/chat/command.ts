@@ -9,19 +9,23 @@ import { defineCommand } from '../terminal/command.ts'
 import { warnOfReaders } from '../terminal/home-readers.ts'
 
 const OPTIONS = {
-  session: { type: 'string', short: 's', value: 'NAME', about: 'the session to go on with, or to begin' },
-  resume: { type: 'boolean', short: 'r', about: 'go on with the session used last' },
-  list: { type: 'boolean', about: 'list the sessions and end' },
-  fork: { type: 'string', value: 'NAME', about: 'go on in a copy of this session; it stays as it is' },
+  session: { type: 'string', short: 's', value: 'NAME', about: 'the session to continue or start' },
+  resume: { type: 'boolean', short: 'r', about: 'continue the most recently used session' },
+  list: { type: 'boolean', about: 'list the sessions and exit' },
+  fork: { type: 'string', value: 'NAME', about: 'continue in a copy of this session' },
   persona: {
     type: 'string',
     value: 'NAME',
-    about: 'who answers (the persona that the session had, or the chosen one)',
+    about: "the persona to use (the session's, or the chosen one)",
   },
-  model: { type: 'string', short: 'm', value: 'NAME', about: 'which model answers' },
-  yes: { type: 'boolean', short: 'y', about: 'do not ask before commands and files elsewhere; memory always asks' },
-  demo: { type: 'boolean', about: 'a scripted model on a sample project: no key needed' },
-  root: { type: 'string', value: 'DIR', about: 'the folder to work in (this one)' },
+  model: { type: 'string', short: 'm', value: 'NAME', about: 'the model to use' },
+  yes: {
+    type: 'boolean',
+    short: 'y',
+    about: 'run commands and use files outside the folder without asking; memory still needs your approval',
+  },
+  demo: { type: 'boolean', about: 'use a scripted model on a sample project; needs no API key' },
+  root: { type: 'string', value: 'DIR', about: 'the folder to work in (the current one)' },
   ...PLANNER_OPTIONS,
 } as const
 
@@ -30,21 +34,18 @@ export const chat = defineCommand({
   summary: 'talk to the agent in the terminal',
   usage: '',
   details:
-    'A backslash at the end of a line, Alt-Enter or a paste makes a request of several lines. Ctrl-C stops a turn and\n' +
-    'keeps the session; twice at the prompt, or Ctrl-D, leaves. /help lists what can be done inside.',
+    'For a request of several lines, end a line with a backslash, press Alt-Enter, or paste. Ctrl-C stops a turn and\n' +
+    'keeps the session; twice at the prompt, or Ctrl-D, leaves. /help lists the commands of the chat.',
   examples: ['palimpsest chat --demo', 'palimpsest chat --session fix-login', 'palimpsest chat --resume --model gpt-5'],
   options: OPTIONS,
   async run(context) {
     const { values } = context
     const named = [values.session, values.resume, values.list, values.fork].filter(value => value !== undefined)
     if (named.length > 1)
-      throw new PalimpsestError('INVALID_INPUT', 'Give one of --session, --resume, --list and --fork.')
+      throw new PalimpsestError('INVALID_INPUT', 'Use only one of --session, --resume, --list and --fork.')
     if (values.list) return sessions.run({ ...context, values: {} })
     if (Reflect.get(values, 'json') === true) {
-      throw new PalimpsestError(
-        'INVALID_INPUT',
-        'A chat has no JSON form. For programs there is: palimpsest ask --json',
-      )
+      throw new PalimpsestError('INVALID_INPUT', 'A chat has no JSON output. For programs, use: palimpsest ask --json')
     }
     const { openChat } = await import('./open.ts')
     // The demo has a home of its own unless one is named.

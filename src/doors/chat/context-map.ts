@@ -47,7 +47,7 @@ export async function contextLines(session: Look, { width }: Pick<Screen, 'width
 }
 
 function editsSentence(count: number, saved: number, tokens: number): string {
-  if (count === 0) return 'No edits: everything is shown as it happened.'
+  if (count === 0) return 'No edits: the model sees the original conversation.'
   const gain =
     saved >= 0
       ? `${amount(saved, 'token')} saved of ${withCommas(tokens + saved)}`
@@ -121,5 +121,5 @@ async function largestLines(session: Look, width: number): Promise<Line[]> {
         span(oneLine(preview, Math.max(20, width - 50)), 'dim'),
       ],
     )
-  return [[span('largest (/context ID: what taking it out costs):', 'dim')], ...rows]
+  return [[span('largest (/context ID: the cost of removing it):', 'dim')], ...rows]
 }

@@ -87,10 +87,7 @@ async function sessionFor(home: Home, { session, resume, fork, persona }: ChatVa
   for (const { id, about, length } of await pal.sessions({ limit: 100 })) {
     if (length > 0 && personaOf(about.client) !== undefined && about.parent === undefined) return id
   }
-  throw new PalimpsestError(
-    'SESSION_NOT_FOUND',
-    'There is no session of the agent here yet. Begin one: palimpsest chat',
-  )
+  throw new PalimpsestError('SESSION_NOT_FOUND', 'The agent has no session here yet. Start one: palimpsest chat')
 }
 
 function openInput(options: InputOptions): Input {

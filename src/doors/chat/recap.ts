@@ -10,7 +10,7 @@ import { beginning, oneLine, printable, timeOf } from '../terminal/output.ts'
 import type { Screen } from '../terminal/screen.ts'
 import { type Line, span } from '../terminal/spans.ts'
 
-const HELP = '/help lists commands · \\ at the end of a line goes on · Ctrl-C stops a turn · Ctrl-D leaves'
+const HELP = '/help lists commands · \\ at the end of a line continues it · Ctrl-C stops a turn · Ctrl-D leaves'
 const SHOWN_LINES = 8
 
 export async function recapLines(agent: Agent, { laidOut, width }: Screen): Promise<Line[]> {

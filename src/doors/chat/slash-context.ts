@@ -24,7 +24,8 @@ export const contextCommands: readonly Slash[] = [
   {
     name: 'context',
     usage: '[ID... [--yes]]',
-    about: 'what fills the window, and what edits save; with ids, what taking these out costs; with --yes, do it',
+    about:
+      'show what fills the window and what edits save; with ids, the cost of removing these; with --yes, remove them',
     async run(desk, args) {
       const { screen, agent } = desk
       const ids = args.filter(arg => arg !== '--yes')
@@ -35,24 +36,27 @@ export const contextCommands: readonly Slash[] = [
   {
     name: 'edits',
     usage: '',
-    about: 'every edit with its id, why it was made and what it saves',
+    about: 'list every edit with its id, reason and saving',
     run: desk => runCommand(desk, edits, { args: [desk.agent.session.id] }),
   },
   {
     name: 'suggest',
     usage: '',
-    about: 'stretches that could go at little loss: logs, traces, install output',
+    about: 'list stretches that could be removed with little loss: logs, traces, install output',
     run: desk => runCommand(desk, edit, { args: [desk.agent.session.id], values: { suggest: true } }),
   },
   {
     name: 'replace',
     usage: 'START ... END [=> TEXT]',
-    about: 'show TEXT in place of a stretch, from START to END, both included',
+    about: 'replace a stretch, from START to END inclusive, by TEXT',
     run: (desk, words) => {
       const [start = '', rest = ''] = splitAt(words.join(' '), ' ... ')
       const [end = '', replacement = ''] = splitAt(rest, ' => ')
       if (start === '' || end === '') {
-        throw new PalimpsestError('INVALID_INPUT', 'Say it so: /replace npm warn ... 0 vulnerabilities => [installed]')
+        throw new PalimpsestError(
+          'INVALID_INPUT',
+          'For example: /replace npm warn ... 0 vulnerabilities => [installed]',
+        )
       }
       return runCommand(desk, edit, { args: [desk.agent.session.id], values: { start, end, replacement } })
     },
@@ -60,28 +64,28 @@ export const contextCommands: readonly Slash[] = [
   {
     name: 'changelog',
     usage: '',
-    about: 'what was changed in files, and why',
+    about: 'list file changes with their reasons',
     run: desk => runCommand(desk, changelog, { args: [desk.agent.session.id] }),
   },
   {
     name: 'file-at',
     usage: 'PATH [TURN]',
-    about: 'a file as it was after a turn',
+    about: 'show a file as it was after a turn',
     run: (desk, args) => {
       if (args.length < 1 || args.length > 2)
-        throw new PalimpsestError('INVALID_INPUT', 'Say which file, and after which turn: /file-at src/a.ts 12')
+        throw new PalimpsestError('INVALID_INPUT', 'Name a file, and a turn if you like: /file-at src/a.ts 12')
       return runCommand(desk, fileAt, { args: [desk.agent.session.id, ...args] })
     },
   },
-  switching('undo', 'take edits back; the last one without ID', undo),
-  switching('redo', 'put undone edits in force again', redo),
-  pinning('pin', 'protect an entry from every policy and from the agent', pin),
-  pinning('unpin', 'let it be edited again', unpin),
-  { name: 'compact', usage: '[FROM-TO]', about: 'put a summary in the place of old entries', run: compact },
+  switching('undo', 'undo edits; without ID, the last one', undo),
+  switching('redo', 'redo undone edits', redo),
+  pinning('pin', 'protect an entry from edits by policies and by the agent', pin),
+  pinning('unpin', 'allow edits of an entry again', unpin),
+  { name: 'compact', usage: '[FROM-TO]', about: 'replace old entries by a summary', run: compact },
   {
     name: 'show',
     usage: '[N]',
-    about: 'expand a tool call or a thought by its number; the last one without N',
+    about: 'expand a tool call or a thought by its number; without N, the last one',
     async run({ screen, collapsed }, [number]) {
       const item = collapsed.find(number === undefined ? undefined : Number(number))
       if (!item) throw new PalimpsestError('INVALID_INPUT', `There is nothing numbered ${number} (${collapsed.range}).`)
@@ -93,7 +97,8 @@ export const contextCommands: readonly Slash[] = [
     usage: 'WORDS',
     about: 'search everything that happened in this session, hidden or not',
     run: (desk, args) => {
-      if (args.length === 0) throw new PalimpsestError('INVALID_INPUT', 'Say what to look for: /recall timezone')
+      if (args.length === 0)
+        throw new PalimpsestError('INVALID_INPUT', 'Give something to search for: /recall timezone')
       return runCommand(desk, recall, { args, values: { session: desk.agent.session.id } })
     },
   },
@@ -122,7 +127,7 @@ function pinning(name: string, about: string, command: typeof pin): Slash {
   return {
     name,
     usage: '[ENTRY]',
-    about: `${about} (the last request without ENTRY)`,
+    about: `${about} (without ENTRY, the last request)`,
     run: (desk, [entry]) => {
       const { session } = desk.agent
       return runCommand(desk, command, {
@@ -139,12 +144,12 @@ async function compact(desk: Desk, [range]: readonly string[]): Promise<void> {
   if (!stretch) {
     throw new PalimpsestError(
       'INVALID_INPUT',
-      'There is no whole step there to summarise. /context shows what there is.',
+      'There is no complete step to summarise there. /context shows the entries.',
     )
   }
   const { from, to } = stretch
   const tokens = tokensOf(agent.session.fold, from, to)
-  desk.say(`Entries #${from}–#${to}, ${amount(tokens, 'token')} in view, would become one summary; originals are kept.`)
+  desk.say(`Entries #${from}–#${to}, ${amount(tokens, 'token')} in view, become one summary; the originals are kept.`)
   if (!(await desk.confirm('Summarise them?'))) return
   const edit = await agent.compact(stretch)
   const { replacement } = edit
@@ -152,11 +157,11 @@ async function compact(desk: Desk, [range]: readonly string[]): Promise<void> {
   const summary = text.flatMap(({ parts }) => parts.map(textOf)).join('\n\n')
   const layout = { width: Math.min(screen.width, 110) - 2, marks: !screen.colour }
   screen.print(...renderBlock(printable(summary), layout).map(line => [span('  '), ...line]))
-  desk.say(`${edit.id}: ${amount(edit.saved, 'token')} saved. Take it back with /undo ${edit.id}`, 'dim')
+  desk.say(`${edit.id}: ${amount(edit.saved, 'token')} saved. Undo: /undo ${edit.id}`, 'dim')
 }
 
 function rangeOf(text: string): { from?: number; to: number } {
   const [, from, to] = /^(?:#?(\d+)(?:-|–|\.\.))?#?(\d+)$/.exec(text) ?? []
-  if (to === undefined) throw new PalimpsestError('INVALID_INPUT', 'A range is FROM-TO, as in /compact 2-40.')
+  if (to === undefined) throw new PalimpsestError('INVALID_INPUT', 'Give the range as FROM-TO, as in /compact 2-40.')
   return { ...(from === undefined ? {} : { from: Number(from) }), to: Number(to) }
 }

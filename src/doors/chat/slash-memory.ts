@@ -19,7 +19,7 @@ const HERE = ['list', 'show', 'proposals', 'diff', 'approve', 'reject', 'revert'
 export const memoryCommand: Slash = {
   name: 'memory',
   usage: '[ACTION ARG]',
-  about: 'memory blocks and proposals to decide on; also show LABEL, approve ID, reject ID, revert ID, history LABEL',
+  about: 'list memory blocks and open proposals; also show LABEL, approve ID, reject ID, revert ID, history LABEL',
   async run(desk, [action, ...args]) {
     if (action === undefined) return decideAll(desk)
     await act(desk, action, args)
@@ -30,13 +30,13 @@ async function decideAll(desk: Desk): Promise<void> {
   const { memory, user } = desk.home
   await act(desk, 'list', [])
   const open = await memory.proposals(user, { state: 'open', limit: 100 })
-  if (open.length === 0) return desk.say('No proposals wait for you.', 'dim')
+  if (open.length === 0) return desk.say('No proposals are waiting for you.', 'dim')
   desk.say(`${amount(open.length, 'proposal')} for you to decide on:`)
   for (const { id } of open.toReversed()) {
     desk.screen.print([])
     await act(desk, 'diff', [id])
     desk.screen.print([])
-    const answer = await desk.choose('Put this into memory?', ['approve', 'reject', 'later', 'stop'])
+    const answer = await desk.choose('Save this to memory?', ['approve', 'reject', 'later', 'stop'])
     if (answer === 'stop') return
     if (answer === 'approve' || answer === 'reject') await attempt(desk, () => act(desk, answer, [id]))
   }

@@ -17,40 +17,40 @@ import { newSessionName } from './session-names.ts'
 import { dollars, percent } from './status.ts'
 
 export const sessionCommands: readonly Slash[] = [
-  { name: 'cost', usage: '', about: 'what the session has used and cost', run: cost },
+  { name: 'cost', usage: '', about: 'show the tokens and cost of the session', run: cost },
   {
     name: 'sessions',
     usage: '[TEXT]',
-    about: 'list the sessions, the last used first',
+    about: 'list sessions, most recently used first',
     run: (desk, [contains]) =>
       runCommand(desk, sessions, {
         args: [],
         values: { limit: '20', ...(contains === undefined ? {} : { contains }) },
       }),
   },
-  { name: 'resume', usage: 'NAME', about: 'go to another session', run: resume },
-  { name: 'fork', usage: '[NAME]', about: 'go on in a copy; this session stays as it is', run: fork },
+  { name: 'resume', usage: 'NAME', about: 'switch to another session', run: resume },
+  { name: 'fork', usage: '[NAME]', about: 'continue in a copy of this session', run: fork },
   {
     name: 'continue',
     usage: '',
-    about: 'go on with a turn that was cut off',
+    about: 'continue an interrupted turn',
     async run(desk) {
-      if (!isUnfinished(desk.agent.session)) return desk.say('Nothing was cut off. Ask for what you like.')
+      if (!isUnfinished(desk.agent.session)) return desk.say('No turn was interrupted. Type a new request.')
       await desk.turn()
     },
   },
-  { name: 'model', usage: '[NAME]', about: 'say which model answers, or change it', run: model },
-  { name: 'persona', usage: '[NAME]', about: 'list the personas, or change who answers', run: persona },
+  { name: 'model', usage: '[NAME]', about: 'show or change the model', run: model },
+  { name: 'persona', usage: '[NAME]', about: 'list personas, or switch to one', run: persona },
   {
     name: 'export',
     usage: 'FILE',
-    about: 'write the session to a file: .json with its edits, .md to read',
+    about: 'write the session to a file: .json complete with edits, .md to read',
     run: exportTo,
   },
   {
     name: 'clear',
     usage: '',
-    about: 'begin a new session; this one is kept',
+    about: 'start a new session; this one is kept',
     async run(desk) {
       const before = desk.agent.session.id
       await desk.enter({ session: await newSessionName(desk.home.pal) })
@@ -64,7 +64,7 @@ async function cost(desk: Desk): Promise<void> {
   const { calls, input, cacheRead, cacheWrite, output, dollars: money } = await desk.agent.cost()
   const all = input + cacheRead + cacheWrite
   const rows: [string, string][] = [
-    ['calls of the model', withCommas(calls)],
+    ['model calls', withCommas(calls)],
     ['tokens in', `${withCommas(all)}, ${percent(all > 0 ? cacheRead / all : 0)} read from the cache`],
     ['tokens out', withCommas(output)],
     ['cost', `${dollars(money)} by the price table`],
@@ -78,7 +78,7 @@ async function resume(desk: Desk, [name]: readonly string[]): Promise<void> {
     throw new PalimpsestError('INVALID_INPUT', 'Name a session: /resume NAME. /sessions lists them.')
   if (await pal.find(name)) return desk.enter({ session: name })
   const near = (await pal.sessions({ contains: name, limit: 3 })).map(({ id }) => id)
-  const hint = near.length > 0 ? `There is ${near.join(', ')}.` : '/sessions lists them.'
+  const hint = near.length > 0 ? `Did you mean ${near.join(', ')}?` : '/sessions lists them.'
   throw new PalimpsestError('SESSION_NOT_FOUND', `There is no session ${name}. ${hint}`, { session: name })
 }
 
@@ -95,7 +95,7 @@ async function model(desk: Desk, [name]: readonly string[]): Promise<void> {
       `${agent.model.name}: a window of ${withCommas(window)} tokens, ${dollars(input)} in and ${dollars(output)} out for a million. Change it with /model NAME`,
     )
   }
-  if (home.demo) throw new PalimpsestError('INVALID_INPUT', 'The demo has one model: its script.')
+  if (home.demo) throw new PalimpsestError('INVALID_INPUT', 'The demo has only one model, its script.')
   await desk.enter({ model: name })
 }
 
@@ -116,7 +116,7 @@ async function exportTo(desk: Desk, [file]: readonly string[]): Promise<void> {
   const session = await exportSession(agent.session, { model: agent.model.name, persona: agent.persona.name })
   const text = /\.(?:md|markdown)$/i.test(path) ? toMarkdown(session) : `${JSON.stringify(session, null, 2)}\n`
   await writeFile(path, text, { flag: 'wx' }).catch(cause => {
-    const why = cause.code === 'EEXIST' ? 'there is a file of that name already' : reasonOf(cause)
+    const why = cause.code === 'EEXIST' ? 'the file already exists' : reasonOf(cause)
     throw new PalimpsestError('INVALID_INPUT', `Cannot write ${path}: ${why}. Choose another name.`, { path }, cause)
   })
   desk.say(`${amount(session.entries.length, 'entry').replace('entrys', 'entries')} in ${path}`)

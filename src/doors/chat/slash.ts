@@ -15,7 +15,7 @@ import { sessionCommands } from './slash-sessions.ts'
 const help: Slash = {
   name: 'help',
   usage: '',
-  about: 'this list',
+  about: 'show this list',
   async run({ screen }) {
     const left = Math.max(...SLASHES.map(({ name, usage }) => name.length + usage.length + 2)) + 4
     const room = Math.max(20, Math.min(screen.width, 10_000) - left)
@@ -29,8 +29,8 @@ const help: Slash = {
 }
 
 const KEYS = [
-  'A backslash at the end of a line, Alt-Enter or a paste makes a request of several lines.',
-  'Up and Down go through what you typed, Tab completes commands. What you type while the agent works comes next.',
+  'For a request of several lines, end a line with a backslash, press Alt-Enter, or paste.',
+  'Up and Down go through your history, Tab completes commands. What you type while the agent works is sent next.',
   'Ctrl-C stops the turn and keeps the session; twice at the prompt, or Ctrl-D, leaves.',
 ]
 

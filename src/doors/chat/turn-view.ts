@@ -107,7 +107,7 @@ export class TurnView {
         this.context = event.context
         return
       case 'retry':
-        this.#note = `the model does not answer (${oneLine(event.reason, 80)}): asked again, attempt ${event.attempt}`
+        this.#note = `no answer from the model (${oneLine(event.reason, 80)}): retrying, attempt ${event.attempt}`
         return this.#lines([[span(`    ${this.#note}, after ${(event.wait / 1000).toFixed(1)} s`, 'yellow')]])
       case 'interrupted':
         return this.#lines(interruptedLines(event.calls))
@@ -238,16 +238,16 @@ function idsOf(ids: readonly string[]): string {
 function interruptedLines(calls: readonly { name: string }[]): Line[] {
   if (calls.length === 0) return []
   const names = calls.map(({ name }) => oneLine(name, 40)).join(', ')
-  return [[span(`    ↯ interrupted the last time, and not run again: ${names}`, 'yellow')]]
+  return [[span(`    ↯ interrupted last time and not run again: ${names}`, 'yellow')]]
 }
 
 const REASONS: Record<DoneReason, string> = {
   answered: '',
-  aborted: 'Stopped. The session is kept; go on with what you like.',
-  steps: 'Stopped at the limit of steps. Say "go on" to let it continue.',
-  tokens: 'Stopped at the limit of tokens. Say "go on" to let it continue.',
-  money: 'Stopped at the limit of money.',
-  failed: 'The model could not be asked.',
+  aborted: 'Stopped. The session is kept; type your next request.',
+  steps: 'Stopped at the step limit. Type "go on" to continue.',
+  tokens: 'Stopped at the token limit. Type "go on" to continue.',
+  money: 'Stopped at the spending limit.',
+  failed: 'The model could not be reached.',
 }
 
 function doneLines({ reason, message }: Done, width: number): Line[] {

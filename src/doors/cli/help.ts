@@ -5,16 +5,16 @@ import type { Command, Option, Options } from '../terminal/command.ts'
 export const GLOBAL = {
   home: { type: 'string', value: 'DIR', about: 'the folder with the ledger (PALIMPSEST_HOME, or .agent)' },
   json: { type: 'boolean', about: 'answer in JSON' },
-  debug: { type: 'boolean', about: 'show where an error came from' },
-  help: { type: 'boolean', short: 'h', about: 'say how to use the command' },
-  version: { type: 'boolean', about: 'say the version' },
+  debug: { type: 'boolean', about: 'print the stack of an error' },
+  help: { type: 'boolean', short: 'h', about: 'print this help' },
+  version: { type: 'boolean', about: 'print the version' },
 } as const satisfies Options
 
 export function overview(commands: readonly Command[]): string {
   const width = Math.max(...commands.map(({ name, usage }) => name.length + usage.length + 1))
   const listed = commands.map(({ name, usage, summary }) => `  ${`${name} ${usage}`.padEnd(width)}  ${summary}`)
   return lines([
-    'palimpsest: edits the context of LLM agents. The record never changes, and every edit can be undone.',
+    'Palimpsest edits the context of LLM agents. The record never changes, and every edit can be undone.',
     '',
     'Usage: palimpsest COMMAND [ARGUMENTS] [OPTIONS]',
     '',

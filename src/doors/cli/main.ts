@@ -86,7 +86,7 @@ function contextOf(given: { args: string[]; values: Record<string, unknown>; io:
     if (pal) return pal
     throw new PalimpsestError(
       'SESSION_NOT_FOUND',
-      `There is no ledger in ${home}, so there are no sessions. Name another folder with --home or PALIMPSEST_HOME.`,
+      `There is no ledger in ${home}. Name another folder with --home or PALIMPSEST_HOME.`,
       { home },
     )
   }
@@ -171,7 +171,7 @@ function unknownOption(given: string, options: Options, command: Command | undef
   const nearest = nearestTo(name, Object.keys(options))
   const help = `See: palimpsest ${command ? `${command.name} ` : ''}--help`
   const own =
-    command?.name === 'run' ? ". An agent's own options come after --, as in: palimpsest run -- claude -p hello" : ''
+    command?.name === 'run' ? ". Put an agent's own options after --, as in: palimpsest run -- claude -p hello" : ''
   const hint = nearest ? `Did you mean --${nearest}?` : `${help}${own}`
   return new PalimpsestError('INVALID_INPUT', `There is no option ${given.split('=')[0]}. ${hint}`, {
     option: given,
@@ -201,7 +201,7 @@ function checkArguments({ name, usage }: Command, args: readonly string[]): void
   const missing = needed[args.length]
   const problem = missing
     ? `${missing.replace('...', '')} is missing`
-    : `${JSON.stringify(args[words.length])} is too much`
+    : `${JSON.stringify(args[words.length])} is one argument too many`
   throw new PalimpsestError('INVALID_INPUT', `${problem}. Usage: palimpsest ${name} ${usage}`.trimEnd(), {
     command: name,
   })
@@ -223,7 +223,7 @@ function describeError(error: unknown, { json, debug }: { json: boolean; debug: 
   const message = messageOf(error)
   const stack = debug && error instanceof Error ? `${stackOf(error)}\n` : ''
   if (json) return `${printableJson({ error: { code, message, data: known ? error.data : {} } }, 0)}\n${stack}`
-  const said = known ? message : `This is a mistake in palimpsest: ${message}. See where with --debug.`
+  const said = known ? message : `This is a bug in palimpsest: ${message}. Use --debug to see the stack.`
   return `palimpsest: ${printable(said)} (${code})\n${stack}`
 }
 

@@ -66,7 +66,7 @@ const CLAUDE: Agent = {
     { at: ['statusLine', 'type'], value: 'command' },
     { at: ['statusLine', 'command'], value: `${program} statusline` },
   ],
-  whenDown: 'tries for three minutes, then says that the connection was refused',
+  whenDown: 'retries for three minutes, then reports that the connection was refused',
 }
 
 const CODEX: Agent = {
@@ -78,7 +78,7 @@ const CODEX: Agent = {
     env: {},
     args: [...addresses.flatMap(({ at, value }) => ['-c', `${at.join('.')}=${JSON.stringify(value)}`]), ...args],
   }),
-  whenDown: 'says that it waits for the network and goes on as soon as the service answers',
+  whenDown: 'reports that it waits for the network, and continues as soon as the service answers',
 }
 
 const OPENCODE: Agent = {
@@ -97,7 +97,7 @@ const OPENCODE: Agent = {
   launch: async (addresses, { env }) => ({
     env: { OPENCODE_CONFIG_CONTENT: withAddresses('json', env['OPENCODE_CONFIG_CONTENT'] ?? '', addresses) },
   }),
-  whenDown: 'tries for a minute and a half, then says that it cannot connect',
+  whenDown: 'retries for a minute and a half, then reports that it cannot connect',
 }
 
 const PI: Agent = {
@@ -120,7 +120,7 @@ const PI: Agent = {
     await writeFile(join(dir, PI_MODELS), withAddresses('json', textAt(join(own, PI_MODELS)), addresses))
     return { env: { PI_CODING_AGENT_DIR: dir } }
   },
-  whenDown: 'tries for twenty seconds, then ends with a connection error',
+  whenDown: 'retries for twenty seconds, then ends with a connection error',
 }
 
 const PI_MODELS = 'models.json'
@@ -135,7 +135,7 @@ const GEMINI: Agent = {
   addresses: ({ gemini }) => [{ provider: 'gemini', at: ['GOOGLE_GEMINI_BASE_URL'], value: gemini }],
   settings: env => ({ form: 'env', path: join(homeOf(env), '.gemini', '.env') }),
   launch: async addresses => ({ env: variables(addresses) }),
-  whenDown: 'tries for four minutes, then ends with an error',
+  whenDown: 'retries for four minutes, then ends with an error',
 }
 
 const QWEN: Agent = {
@@ -144,7 +144,7 @@ const QWEN: Agent = {
   addresses: ({ openai }) => [{ provider: 'openai', at: ['env', 'OPENAI_BASE_URL'], value: openai }],
   settings: env => ({ form: 'json', path: join(homeOf(env), '.qwen', 'settings.json') }),
   launch: async addresses => ({ env: variables(addresses) }),
-  whenDown: 'tries for two minutes, then ends with a connection error',
+  whenDown: 'retries for two minutes, then ends with a connection error',
 }
 
 const AIDER: Agent = {
@@ -155,7 +155,7 @@ const AIDER: Agent = {
     { provider: 'openai', at: ['OPENAI_API_BASE'], value: openai },
   ],
   launch: async addresses => ({ env: variables(addresses) }),
-  whenDown: 'tries again for a minute, then asks what to do',
+  whenDown: 'retries for a minute, then asks what to do',
 }
 
 const OTHER: Pick<Agent, 'addresses' | 'launch'> = {

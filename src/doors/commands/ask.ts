@@ -13,14 +13,18 @@ import { waitingNote } from './memory-desk.ts'
 import { PLANNER_OPTIONS, plannerFrom } from './planner-options.ts'
 
 const OPTIONS = {
-  session: { type: 'string', short: 's', value: 'NAME', about: 'the session to go on with, or to begin (a new one)' },
-  resume: { type: 'boolean', about: 'go on where the session was broken off, without a new request' },
-  persona: { type: 'string', value: 'NAME', about: 'who answers (the one that the session had, or the chosen one)' },
-  model: { type: 'string', short: 'm', value: 'NAME', about: 'which model answers' },
-  yes: { type: 'boolean', short: 'y', about: 'do not ask before commands and files elsewhere; memory stays with you' },
-  root: { type: 'string', value: 'DIR', about: 'the folder to work in (this one)' },
-  quiet: { type: 'boolean', short: 'q', about: 'say nothing on stderr of what the agent does' },
-  demo: { type: 'boolean', about: 'a scripted model on a sample project: no key needed' },
+  session: { type: 'string', short: 's', value: 'NAME', about: 'the session to continue or start (a new one)' },
+  resume: { type: 'boolean', about: 'continue an interrupted turn, without a new request' },
+  persona: { type: 'string', value: 'NAME', about: "the persona to use (the session's, or the chosen one)" },
+  model: { type: 'string', short: 'm', value: 'NAME', about: 'the model to use' },
+  yes: {
+    type: 'boolean',
+    short: 'y',
+    about: 'run commands and use files outside the folder without asking; memory still needs your approval',
+  },
+  root: { type: 'string', value: 'DIR', about: 'the folder to work in (the current one)' },
+  quiet: { type: 'boolean', short: 'q', about: 'do not report on stderr what the agent does' },
+  demo: { type: 'boolean', about: 'use a scripted model on a sample project; needs no API key' },
   ...PLANNER_OPTIONS,
 } as const
 
@@ -28,17 +32,17 @@ type AskContext = Context<typeof OPTIONS>
 
 export const ask = defineCommand({
   name: 'ask',
-  summary: 'give the agent one request and get its answer',
+  summary: 'send the agent one request and print its answer',
   usage: '[REQUEST...]',
   details:
-    'Without REQUEST it is read from stdin; a - in REQUEST means stdin. The answer goes to stdout, what the agent\n' +
-    'does to stderr. With --json every event is a JSON object on a line of its own, and the last one is done.\n' +
-    'Where nobody can be asked (a pipe), whatever needs approval is refused, unless --yes or the configuration allows it.',
+    'Without REQUEST, the request is read from stdin; a - in REQUEST is replaced by stdin. The answer goes to stdout, what the agent\n' +
+    'does to stderr. With --json, every event is a JSON object on a line of its own, and the last one is done.\n' +
+    'Without a terminal, anything that needs approval is refused unless --yes or the configuration allows it.',
   examples: [
     'palimpsest ask --demo "Fix the failing test"',
     'palimpsest ask "What does src/doors/server/server.ts do?"',
     'git diff | palimpsest ask "Review this:" -',
-    'palimpsest ask --session nightly --yes --json "Run the tests and mend what fails"',
+    'palimpsest ask --session nightly --yes --json "Run the tests and fix what fails"',
   ],
   options: OPTIONS,
   async run(context) {
@@ -68,7 +72,8 @@ async function requestOf({ args, io }: AskContext): Promise<string> {
   const words = args.length > 0 ? args : ['-']
   const parts = await Promise.all(words.map(word => (word === '-' ? readInput('-', io) : word)))
   const request = parts.join(words.includes('-') && words.length > 1 ? '\n\n' : ' ').trim()
-  if (request === '') throw new PalimpsestError('INVALID_INPUT', 'There is no request: give one, or send it to stdin.')
+  if (request === '')
+    throw new PalimpsestError('INVALID_INPUT', 'There is no request. Give one as an argument, or send it to stdin.')
   return request
 }
 

@@ -9,16 +9,16 @@ import { type Context, defineCommand, type Report } from '../terminal/command.ts
 import { startProgress } from '../terminal/progress.ts'
 
 const OPTIONS = {
-  restore: { type: 'boolean', about: 'the other way: make the home from a backup; the home must not exist yet' },
+  restore: { type: 'boolean', about: 'create the home from a backup; the home must not exist yet' },
 } as const
 
 export const backup = defineCommand({
   name: 'backup',
-  summary: 'copy the home to a folder while it is in use, or restore it from there',
+  summary: 'back up the home to a folder while it is in use, or restore it from one',
   usage: 'FOLDER',
   details:
-    'Copies sessions, memory, tokens, personas, the workspace and kept files. The folder must be new or empty. A copy is\n' +
-    'verified before it is called done. Memory in Dolt is backed up with Dolt: dolt backup, or a push to a remote.',
+    'Copies sessions, memory, tokens, personas, the workspace and kept files. The folder must be new or empty. The copy is\n' +
+    'verified at the end. Memory in Dolt is backed up with Dolt itself: dolt backup, or a push to a remote.',
   examples: ['palimpsest backup ../palimpsest-2026-11-18', 'palimpsest backup --restore ../palimpsest-2026-11-18'],
   options: OPTIONS,
   async run(context) {
@@ -26,7 +26,7 @@ export const backup = defineCommand({
     const folder = args[0]!
     if (databaseUrl(io.env)) {
       const message =
-        'The sessions are in PostgreSQL: back it up with pg_dump, or copy it into a home with: palimpsest copy'
+        'The sessions are in PostgreSQL. Back them up with pg_dump, or copy them to a home with: palimpsest copy'
       throw new PalimpsestError('UNSUPPORTED', message)
     }
     const { from, to } = values.restore ? { from: folder, to: home } : { from: home, to: folder }
@@ -46,7 +46,7 @@ async function copyHome(from: string, to: string, { io }: Context<typeof OPTIONS
     throw new PalimpsestError('FILE_NOT_FOUND', `There is no ledger in ${from}.`, { path: from })
   }
   if (existsSync(to) && (await readdir(to)).length > 0) {
-    throw new PalimpsestError('ALREADY', `${to} is not empty. Name a folder that is new.`, { path: to })
+    throw new PalimpsestError('ALREADY', `${to} is not empty. Choose a new folder.`, { path: to })
   }
   await mkdir(to, { recursive: true, mode: 0o700 })
   const entries = await readdir(from, { recursive: true, withFileTypes: true })

@@ -4,7 +4,7 @@ import { printable } from '../terminal/output.ts'
 
 export const changelog = defineCommand({
   name: 'changelog',
-  summary: 'list the changes of files with their reasons, from the intents of the edits',
+  summary: 'list file changes with the reasons that the agent gave for them',
   usage: 'SESSION',
   examples: ['palimpsest changelog fix-login', 'palimpsest changelog fix-login >> CHANGES.md'],
   options: {},
@@ -13,18 +13,18 @@ export const changelog = defineCommand({
     return {
       json: { session: args[0], changes },
       text: () => (text === '' ? '' : `${printable(text)}\n`),
-      notes: text === '' ? ['No file was changed.'] : [],
+      notes: text === '' ? ['No files were changed.'] : [],
     }
   },
 })
 
 export const fileAt = defineCommand({
   name: 'file-at',
-  summary: 'rebuild a file as it was after a turn',
+  summary: 'print show a file as it was after a turn',
   usage: 'SESSION PATH [TURN]',
   details:
-    'A turn is a call of the model, counted from 1; the last one unless given. The content goes to stdout as it is, what it is based on to stderr.\n' +
-    'Ends with 1 when the ledger does not know the content.',
+    'A turn is one model call, counted from 1 (the last one). The content goes to stdout unchanged; its sources go to stderr.\n' +
+    'Exits with 1 if the content cannot be derived from the ledger.',
   examples: [
     'palimpsest file-at fix-login src/login.ts',
     'palimpsest file-at fix-login src/login.ts 12 > login.before.ts',
@@ -40,7 +40,7 @@ export const fileAt = defineCommand({
       json: { session: name, path: state.path, turn: state.turn, known, content: content ?? null, basis },
       text: () => (io.stdout.isTTY ? printable(content ?? '') : (content ?? '')),
       notes: [
-        known ? 'Based on:' : 'The content cannot be known. What there is:',
+        known ? 'Based on:' : 'The content cannot be derived. What is known:',
         ...basis.map(line => `  ${printable(line)}`),
       ],
       exit: known ? 0 : 1,

@@ -10,12 +10,12 @@ import { printable, table } from '../terminal/output.ts'
 
 export const config = defineCommand({
   name: 'config',
-  summary: 'show settings and their sources, and change them',
+  summary: 'show settings and where they come from, and change them',
   usage: '[list|get|set|unset] [KEY] [VALUE]',
   details:
-    'KEY is a path in palimpsest.json, such as keep or agent.limits.steps. VALUE is JSON, or a word. The file is checked as a\n' +
-    'whole before it is written. A running server goes by it from the next call on; agent, models, publicUrl and\n' +
-    'noticeInAnswers are for its next start. Keys: docs/config.md.',
+    'KEY is a path in palimpsest.json, such as keep or agent.limits.steps. VALUE is JSON, or a word. The whole file is checked\n' +
+    'before it is written. A running server uses the new value from the next call on; changes of agent, models, publicUrl and\n' +
+    'noticeInAnswers take effect when it is restarted. Keys: docs/config.md.',
   examples: [
     'palimpsest config',
     'palimpsest config set keep more',
@@ -29,7 +29,11 @@ export const config = defineCommand({
     if (action === 'get' && key !== undefined && value === undefined) return get(await ownSettings(context), key)
     if (action === 'set' && key !== undefined && value !== undefined) return change(context, key, value)
     if (action === 'unset' && key !== undefined && value === undefined) return change(context, key)
-    throw new PalimpsestError('INVALID_INPUT', 'config takes list, get KEY, set KEY VALUE, or unset KEY.', { action })
+    throw new PalimpsestError(
+      'INVALID_INPUT',
+      'Use config list, config get KEY, config set KEY VALUE or config unset KEY.',
+      { action },
+    )
   },
 })
 
@@ -57,7 +61,7 @@ function list(settings: readonly Setting[]): Report {
 function get(settings: readonly Setting[], key: string): Report {
   const found = settings.filter(setting => setting.key === key || setting.key.startsWith(`${key}.`))
   if (found.length === 0) {
-    throw new PalimpsestError('INVALID_INPUT', `${key} is not set. List what is: palimpsest config`, { key })
+    throw new PalimpsestError('INVALID_INPUT', `${key} is not set. List all settings: palimpsest config`, { key })
   }
   const [first] = found
   if (found.length > 1 || first!.key !== key) return list(found)

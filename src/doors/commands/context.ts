@@ -14,13 +14,13 @@ const ROWS = 20
 
 export const context = defineCommand({
   name: 'context',
-  summary: 'list the parts of the window by cost, price the removal of some, and remove them',
+  summary: 'list what fills the context window by cost, and remove parts of it',
   usage: 'SESSION [ID...]',
   details: [
-    'Without ids: the parts in view, the largest first, with what each costs a call and how often parts like it were',
-    'quoted later in recorded sessions. With ids: what taking them out costs once and saves with every call; --yes does',
-    'it, and --undo takes it back at any later turn. Where SESSION went on in another (claude-….2 after a',
-    "compaction), the newest is meant. Originals stay; so does the agent's own copy.",
+    'Without ids: the parts in view, largest first, with the cost of each per call and how often similar parts were',
+    'quoted later in recorded sessions. With ids: the one-time cost of removing them and the saving per call; --yes',
+    'removes them, and --undo brings them back at any later turn. If SESSION was continued in another one (claude-….2 after a',
+    "compaction), the newest is used. The originals are kept, and so is the agent's own copy.",
   ].join('\n'),
   examples: [
     'palimpsest context fix-login',
@@ -30,9 +30,9 @@ export const context = defineCommand({
     'palimpsest context fix-login --dropped',
   ],
   options: {
-    yes: { type: 'boolean', short: 'y', about: 'take the parts out' },
-    undo: { type: 'boolean', about: 'the ids are of edits: take them back; without an id the last one' },
-    dropped: { type: 'boolean', about: "what the agent's own compaction took out; with ids: put that back" },
+    yes: { type: 'boolean', short: 'y', about: 'remove the parts' },
+    undo: { type: 'boolean', about: 'undo the edits with these ids, or the last edit if there are none' },
+    dropped: { type: 'boolean', about: "list what the agent's own compaction removed; with ids: bring that back" },
     rows: { type: 'string', value: 'N', about: `how many parts to list (${ROWS})` },
   },
   async run({ args: [name = '', ...ids], values, open, io }) {
@@ -56,7 +56,7 @@ export const context = defineCommand({
       json: { session: id, price, edits },
       *text() {
         yield* priceLines(id, price, moment)
-        yield `Done. Take it back at any later turn: ${programName(io.env)} context ${id} --undo ${edits.map(edit => edit.id).join(' ')}`
+        yield `Removed. Undo at any later turn: ${programName(io.env)} context ${id} --undo ${edits.map(edit => edit.id).join(' ')}`
       },
     }
   },
@@ -87,7 +87,7 @@ async function reportDropped(pal: Palimpsest, name: string, given: Dropping): Pr
   if (ids.length > 0) {
     const edits = await putBack(pal, info, ids, { by: 'user' })
     const undo = `${program} context ${info.id} --undo ${edits.map(({ id }) => id).join(' ')}`
-    return { json: { session: info.id, edits }, text: () => `Put back. Take it out again: ${undo}\n` }
+    return { json: { session: info.id, edits }, text: () => `Brought back. Remove it again: ${undo}\n` }
   }
   const { before, parts } = await droppedFrom(pal, info)
   return {
@@ -110,8 +110,9 @@ function* momentLines(id: string, moment: Moment, { rows, paint }: { rows: numbe
   const { tokens, window, isCold, nextUsd, parts, free } = moment
   const share = Math.round((100 * tokens) / window)
   yield `${paint.bold(printable(id))}: ${withCommas(tokens)} of ${withCommas(window)} tokens (${share} %), the next call ${asDollars(nextUsd)}`
-  if (isCold) yield paint.yellow('The cache is cold: the next call writes everything again, and any edit is free now.')
-  if (isCold && free.length > 0) yield `Seldom quoted later: ${free.join(' ')}`
+  if (isCold)
+    yield paint.yellow('The cache is cold: the next call writes the whole prompt again, so edits are free now.')
+  if (isCold && free.length > 0) yield `Rarely quoted later: ${free.join(' ')}`
   yield ''
   const listed = parts
     .slice(0, rows)
@@ -129,14 +130,14 @@ function* momentLines(id: string, moment: Moment, { rows, paint }: { rows: numbe
 
 function* priceLines(id: string, price: EditPrice, { isCold }: Moment): Generator<string> {
   const { tokens, perCallUsd, rewritten, onceUsd, paysAfter, quotes } = price
-  yield `${amount(price.ids.length, 'part')} of ${printable(id)}: ${amount(tokens, 'token')} less, ${asDollars(perCallUsd)} less with every call.`
-  if (isCold) yield 'The cache is cold, so this costs nothing now.'
+  yield `Removing ${amount(price.ids.length, 'part')} of ${printable(id)} saves ${amount(tokens, 'token')} and ${asDollars(perCallUsd)} with every call.`
+  if (isCold) yield 'The cache is cold, so removing them costs nothing now.'
   else if (paysAfter === null)
-    yield `${withCommas(rewritten)} tokens are written again (${asDollars(onceUsd)}); it never pays.`
+    yield `${amount(rewritten, 'token')} must be written again (${asDollars(onceUsd)}); this never pays off.`
   else {
-    yield `${withCommas(rewritten)} tokens behind are written again, ${asDollars(onceUsd)} once: it pays after ${amount(paysAfter, 'call')}.`
+    yield `${amount(rewritten, 'token')} after them must be written again, ${asDollars(onceUsd)} once; this pays off after ${amount(paysAfter, 'call')}.`
   }
-  yield `Parts like these, this old, were quoted later ${quotes.toFixed(2)} times in recorded sessions.`
+  yield `Similar parts of this age were quoted ${quotes.toFixed(2)} times on average in recorded sessions.`
 }
 
 export const statusline = defineCommand({
@@ -144,12 +145,15 @@ export const statusline = defineCommand({
   summary: "print one line about an agent's session (tokens, savings, cache) for the status line of Claude Code",
   usage: '[SESSION]',
   details:
-    'Claude Code gives its session as JSON on stdin. Asks the service, so that it is quick; where that does not\n' +
-    'answer it says so. Set it in its settings: "statusLine": { "type": "command", "command": "palimpsest statusline" }.',
+    'Claude Code passes its session as JSON on stdin. The numbers come from the service, so this is fast; if the service does\n' +
+    'not answer, the line says so. In its settings: "statusLine": { "type": "command", "command": "palimpsest statusline" }.',
   examples: ['palimpsest statusline < session.json', 'palimpsest statusline claude-5f0c2a91'],
   options: {
-    url: { type: 'string', value: 'URL', about: 'where the service is, if it is not the installed one' },
-    cold: { type: 'boolean', about: 'as a hook of Claude Code: only on a cold cache, as a message to the user' },
+    url: { type: 'string', value: 'URL', about: 'the address of the service (the installed one)' },
+    cold: {
+      type: 'boolean',
+      about: 'run as a hook of Claude Code: print a message to the user when the cache is cold',
+    },
   },
   async run({ args: [name], values, io }) {
     const { sessionNamedIn, statusOf, statusText } = await import('./status-line.ts')

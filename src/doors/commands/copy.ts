@@ -11,7 +11,7 @@ import { printable } from '../terminal/output.ts'
 import { startProgress } from '../terminal/progress.ts'
 
 const OPTIONS = {
-  user: { type: 'string', value: 'NAME', about: 'only what belongs to this user' },
+  user: { type: 'string', value: 'NAME', about: 'copy only what belongs to this user' },
 } as const
 
 export const copy = defineCommand({
@@ -19,13 +19,13 @@ export const copy = defineCommand({
   summary: 'copy a home to a PostgreSQL database, or back',
   usage: 'FROM TO',
   details:
-    'FROM and TO are folders of homes, or addresses like postgres://user@host:5432/palimpsest (a password is better in\n' +
-    'PGPASSWORD or ~/.pgpass than in a command). Copies sessions, memory with its history and proposals, workspaces, kept\n' +
-    'files and tokens; personas, schemas and palimpsest.json are files that you copy yourself. Every session is verified\n' +
-    'where it was copied to: its hash chain must end in the hash that it has at FROM. Everything else is read back and\n' +
-    'compared. What is at TO already is not copied again, so a copy that was interrupted goes on when it is started again.\n' +
-    'Nothing at TO is overwritten: a session that differs there ends the copy and is named; other things that differ are\n' +
-    'left as they are and named at the end (exit 1). Memory in Dolt stays there.',
+    'FROM and TO are home folders, or addresses like postgres://user@host:5432/palimpsest (better keep the password in\n' +
+    'PGPASSWORD or ~/.pgpass). Copies sessions, memory with its history and proposals, workspaces, kept\n' +
+    'files and tokens; copy personas, schemas and palimpsest.json yourself, as files. Every session is verified\n' +
+    'at TO: its hash chain must end in the same hash as at FROM. Everything else is read back and\n' +
+    'compared. What is already at TO is not copied again, so run the command again to continue after an interruption.\n' +
+    'Nothing at TO is overwritten: a session that differs there stops the copy with its name; other differences are\n' +
+    'left alone and listed at the end (exit code 1). Memory in Dolt is not copied.',
   examples: [
     'palimpsest copy .agent postgres://palimpsest@db.internal/palimpsest',
     'palimpsest copy postgres://palimpsest@db.internal/palimpsest alice-home --user alice',
@@ -113,14 +113,14 @@ function reportOf({ from, to, sessions, rest }: Done): Report {
     },
     *text() {
       yield `copied ${amount(sessions.sessions, 'session')} (${withCommas(sessions.events)} events) to ${printable(to.name)}`
-      if (sessions.already > 0) yield `${amount(sessions.already, 'session')} were there already`
+      if (sessions.already > 0) yield `${amount(sessions.already, 'session')} already there`
       if (sessions.removed > 0) yield `and the record of ${amount(sessions.removed, 'removed session')}`
-      yield 'verified: each hash chain ends in the same hash as at the source'
+      yield 'verified: every hash chain ends in the same hash as at the source'
       yield `memory: ${counted(memory, 'version or proposal', 'versions and proposals')}`
       yield `files: ${counted(files, 'file', 'files')}`
       yield `tokens and keys: ${counted(server, 'row', 'rows')}`
     },
-    notes: differing.length > 0 ? [`Differ at ${printable(to.name)} and were left alone:`, ...differing.map(line)] : [],
+    notes: differing.length > 0 ? [`Different at ${printable(to.name)}, and left alone:`, ...differing.map(line)] : [],
     exit: differing.length > 0 ? 1 : 0,
   }
 }

@@ -11,9 +11,9 @@ import { confirm } from '../terminal/confirm.ts'
 import { printable, timeOf } from '../terminal/output.ts'
 
 const OPTIONS = {
-  user: { type: 'string', value: 'USER', about: 'everything of this user: sessions, memory, files and tokens' },
-  before: { type: 'string', value: 'DATE', about: 'sessions that were last used before this day' },
-  'dry-run': { type: 'boolean', about: 'show what would go, and delete nothing' },
+  user: { type: 'string', value: 'USER', about: 'delete everything of this user: sessions, memory, files and tokens' },
+  before: { type: 'string', value: 'DATE', about: 'delete sessions last used before this day' },
+  'dry-run': { type: 'boolean', about: 'show what would be deleted, and delete nothing' },
   yes: { type: 'boolean', short: 'y', about: 'do not ask' },
 } as const
 
@@ -24,12 +24,12 @@ type DeleteContext = Context<typeof OPTIONS>
 
 export const deleteSessions = defineCommand({
   name: 'delete',
-  summary: 'delete sessions for good, or everything of a user',
+  summary: 'delete sessions permanently, or everything of a user',
   usage: '[SESSION...]',
   details:
-    'Removes their events, texts that nothing else holds, files, and what the search index has of them; it cannot be\n' +
-    'undone. Forks keep what they share. The ledger keeps a tombstone of each: name, time, who, and its last hash, so\n' +
-    'that verify still proves the rest. With --user and --before: the sessions of that user from before that day.',
+    'Removes their events, texts that nothing else uses, files, and their entries in the search index. This cannot be\n' +
+    'undone. Forks keep what they share. The ledger keeps a tombstone for each: name, time, author and last hash, so\n' +
+    'that verify can still prove the rest. With --user and --before: sessions of that user last used before that day.',
   examples: [
     'palimpsest delete fix-login',
     'palimpsest delete --before 2026-01-01 --dry-run',
@@ -55,7 +55,7 @@ export async function deleteChosen(context: Deleting, given: ToDelete): Promise<
   if (values['dry-run'] || (chosen.length === 0 && !whole)) return { ...report, notes: ['Nothing was deleted.'] }
   if (!values.yes) {
     io.stderr.write(`${preview(chosen, { whole, user: values.user }).join('\n')}\n`)
-    if (!(await confirm(io, 'Delete it for good?'))) return { ...report, notes: ['Nothing was deleted.'], exit: 1 }
+    if (!(await confirm(io, 'Delete permanently?'))) return { ...report, notes: ['Nothing was deleted.'], exit: 1 }
   }
   const ids = chosen.map(({ id }) => id)
   await carryOut(pal, ids, { ...context, user: whole ? values.user : undefined })
@@ -65,7 +65,7 @@ export async function deleteChosen(context: Deleting, given: ToDelete): Promise<
 async function choose({ args, values: { user, before } }: DeleteContext): Promise<ToDelete> {
   const named = args.length > 0
   if (named === (user !== undefined || before !== undefined)) {
-    throw new PalimpsestError('INVALID_INPUT', 'Name the sessions to delete, or say --user or --before.')
+    throw new PalimpsestError('INVALID_INPUT', 'Name the sessions to delete, or use --user or --before.')
   }
   if (named) return { sessions: args }
   const owner = user === undefined ? {} : { owner: user }

@@ -17,18 +17,18 @@ type Finding = { session: string; messages: number; violations: (Violation & { r
 
 export const doctor = defineCommand({
   name: 'doctor',
-  summary: 'find and heal errors in a transcript or a list of provider messages',
+  summary: 'find and repair errors in a transcript or a list of provider messages',
   usage: 'FILE',
   details:
-    'FILE is a transcript of a known agent, or JSON in the form of Anthropic Messages, OpenAI Chat or OpenAI Responses:\n' +
-    'the list itself, or a request that has it. Ends with 1 when rules are broken and nothing was healed.\n' +
+    'FILE is a transcript of a known agent, or JSON in the format of Anthropic Messages, OpenAI Chat or OpenAI Responses:\n' +
+    'a list of messages, or a whole request. Exits with 1 if rules are broken and nothing was repaired.\n' +
     'The rules are explained in docs/legality.md.',
   examples: ['palimpsest doctor session.jsonl', 'palimpsest doctor request.json --heal healed.json'],
   options: {
-    heal: { type: 'string', value: 'OUT', about: 'write the healed conversation to this file (- for stdout)' },
-    session: { type: 'string', value: 'ID', about: 'of a file with several sessions, the one to heal' },
-    dialect: { type: 'string', value: 'NAME', about: 'anthropic, openai-chat or openai-responses, instead of looking' },
-    force: { type: 'boolean', about: 'write over OUT if it exists' },
+    heal: { type: 'string', value: 'OUT', about: 'write the repaired conversation to this file (- for stdout)' },
+    session: { type: 'string', value: 'ID', about: 'the session to repair, if the file has several' },
+    dialect: { type: 'string', value: 'NAME', about: 'anthropic, openai-chat or openai-responses (detected)' },
+    force: { type: 'boolean', about: 'overwrite OUT if it exists' },
   },
   async run({ args, values, io }) {
     const { readConversations, healConversation } = await import('../../session/conversation-file.ts')
@@ -63,7 +63,7 @@ export const doctor = defineCommand({
 
 function dialectOf(name: string | undefined): WireDialect | undefined {
   if (name === undefined || isWireDialect(name)) return name
-  throw new PalimpsestError('INVALID_INPUT', `--dialect is one of ${WIRE_DIALECTS.join(', ')}.`, { dialect: name })
+  throw new PalimpsestError('INVALID_INPUT', `--dialect must be one of ${WIRE_DIALECTS.join(', ')}.`, { dialect: name })
 }
 
 function toFinding({ id, messages, violations, offset }: Conversation): Finding {
@@ -88,7 +88,7 @@ function* lines({ format, problems, sessions }: Findings, paint: Paint): Generat
     for (const violation of violations) yield `${paint.red(violation.rule)}  ${name}${placed(violation)}`
   }
   const broken = problems.length > 0 || sessions.some(({ violations }) => violations.length > 0)
-  if (!broken) yield paint.green('No rule is broken.')
+  if (!broken) yield paint.green('No rules are broken.')
 }
 
 function placed({ message, index, role }: Finding['violations'][number]): string {

@@ -7,20 +7,20 @@ export const dolt = defineCommand({
   summary: 'run a local Dolt server for memory',
   usage: 'start',
   details:
-    'Starts `dolt sql-server` on a folder of the home, on loopback, and starts it again if it dies. Ends with Ctrl-C.\n' +
-    'Dolt is the program that PALIMPSEST_DOLT names, the one that npm run dolt:install built, or the one on the path.',
+    'Starts `dolt sql-server` on a folder of the home, on loopback, and restarts it if it dies. Ctrl-C stops it.\n' +
+    'The program is the one in PALIMPSEST_DOLT, the one built by npm run dolt:install, or dolt on the PATH.',
   examples: [
     'palimpsest dolt start',
     'palimpsest dolt start --port 3307',
     'PALIMPSEST_DOLT_URL=mysql://root@127.0.0.1:3307/palimpsest palimpsest memory list',
   ],
   options: {
-    port: { type: 'string', short: 'p', value: 'N', about: 'where to listen (3307)' },
-    dir: { type: 'string', value: 'DIR', about: 'where the databases are (the folder dolt in the home)' },
+    port: { type: 'string', short: 'p', value: 'N', about: 'the port to listen on (3307)' },
+    dir: { type: 'string', value: 'DIR', about: 'the folder of the databases (dolt in the home)' },
   },
   async run({ args, values, home, io }) {
     if (args[0] !== 'start') {
-      throw new PalimpsestError('INVALID_INPUT', `Say start, not ${JSON.stringify(args[0])}.`, { action: args[0] })
+      throw new PalimpsestError('INVALID_INPUT', `Use dolt start, not ${JSON.stringify(args[0])}.`, { action: args[0] })
     }
     const { join } = await import('node:path')
     const { startDoltServer } = await import('../../memory/dolt-server.ts')

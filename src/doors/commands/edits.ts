@@ -20,7 +20,7 @@ import { oneLine, type Paint, printable, table } from '../terminal/output.ts'
 
 export const edits = defineCommand({
   name: 'edits',
-  summary: 'list every edit ever made, undone ones too',
+  summary: 'list all edits, including undone ones',
   usage: 'SESSION',
   examples: ['palimpsest edits fix-login', 'palimpsest edits fix-login --json'],
   options: {},
@@ -35,28 +35,28 @@ export const edits = defineCommand({
         })
         yield* table(['*EDIT', 'STATE', 'BY', '>SAVED', 'WHERE', 'WHY'], rows, paint)
       },
-      notes: list.length === 0 ? ['There are no edits.'] : [],
+      notes: list.length === 0 ? ['This session has no edits.'] : [],
     }
   },
 })
 
 const EDIT_OPTIONS = {
-  discard: { type: 'string', multiple: true, value: 'ID', about: 'show a note in place of this text or result' },
-  distill: { type: 'string', multiple: true, value: 'ID=SUMMARY', about: 'show a summary in its place' },
-  start: { type: 'string', value: 'TEXT', about: 'replace from this text on (literal, once in view)' },
+  discard: { type: 'string', multiple: true, value: 'ID', about: 'replace this text or result by a note' },
+  distill: { type: 'string', multiple: true, value: 'ID=SUMMARY', about: 'replace it by a summary' },
+  start: { type: 'string', value: 'TEXT', about: 'replace from this text (literal, exactly once in view)' },
   end: { type: 'string', value: 'TEXT', about: 'up to and including this text' },
-  replacement: { type: 'string', value: 'TEXT', about: 'and show this instead (nothing, if it is left out)' },
-  file: { type: 'string', value: 'FILE', about: 'targets as JSON, from a file or from stdin (-)' },
-  suggest: { type: 'boolean', about: 'change nothing: list what could be replaced at little loss' },
+  replacement: { type: 'string', value: 'TEXT', about: 'the text to show instead (nothing)' },
+  file: { type: 'string', value: 'FILE', about: 'read targets as JSON from a file or stdin (-)' },
+  suggest: { type: 'boolean', about: 'only list what could be removed with little loss' },
 } as const
 
 export const edit = defineCommand({
   name: 'edit',
-  summary: 'discard, distill or replace parts of the view; all targets or none',
+  summary: 'discard, distill or replace parts of the view',
   usage: 'SESSION',
   details:
-    'ID is the name of a text or result, as show prints it. The JSON is a list of targets, or { action, targets }:\n' +
-    'a target is [id], [id, summary] or { start, end, replacement }.',
+    'ID is the id of a text or result, as printed by show. If one target fails, nothing is changed. The JSON is a list of targets,\n' +
+    'or { action, targets }; a target is [id], [id, summary] or { start, end, replacement }.',
   examples: [
     'palimpsest edit fix-login --suggest',
     'palimpsest edit fix-login --discard 5f0c2a91 --distill "77be01c4=All 214 tests pass."',
@@ -94,7 +94,7 @@ async function operationsOf({ values, io }: Context<typeof EDIT_OPTIONS>): Promi
 function distillOf(text: string): EditOperation {
   const at = text.indexOf('=')
   if (at > 0) return { distill: text.slice(0, at), to: text.slice(at + 1) }
-  throw new PalimpsestError('INVALID_INPUT', '--distill takes an id, "=" and a summary.', { distill: text })
+  throw new PalimpsestError('INVALID_INPUT', '--distill needs an id, "=" and a summary.', { distill: text })
 }
 
 function targetsOf(value: unknown): ContextTarget[] {
@@ -120,7 +120,7 @@ function reportEdit({ id }: Session, result: EditResult): Report {
         const size = `${withCommas(originalLength)} → ${amount(newLength, 'character')}`
         yield `${paint.bold(result.edits[index]!.id)}  #${entry}  ${size}, ${amount(tokensSaved, 'token')} saved`
       }
-      yield `${amount(result.tokensSaved, 'token')} saved. Take it back with: ${undoLine(id, result)}`
+      yield `${amount(result.tokensSaved, 'token')} saved. Undo: ${undoLine(id, result)}`
     },
   }
 }
@@ -136,7 +136,7 @@ async function reportSuggestions(session: Session): Promise<Report> {
     *text(paint) {
       for (const suggestion of suggestions) yield* suggestionLines(suggestion, paint)
     },
-    notes: suggestions.length === 0 ? ['There is nothing that could go at little loss.'] : [],
+    notes: suggestions.length === 0 ? ['Nothing could be removed with little loss.'] : [],
   }
 }
 
@@ -149,20 +149,20 @@ function* suggestionLines({ operation, reason, entry, tokens }: Suggestion, pain
 
 export const undo = defineCommand({
   name: 'undo',
-  summary: 'take edits back, in any order',
+  summary: 'undo edits, in any order',
   usage: 'SESSION [EDIT...]',
-  details: 'Several are taken back one after the other; the first that cannot be ends it.',
+  details: 'Several edits are undone one after the other; the command stops at the first that cannot be undone.',
   examples: ['palimpsest undo fix-login e3', 'palimpsest undo fix-login --last'],
-  options: { last: { type: 'boolean', about: 'the edit made last of those in force' } },
+  options: { last: { type: 'boolean', about: 'the newest edit in force' } },
   run: ({ args, values, session }) => switchEdits(args, { session, on: false, last: values.last === true }),
 })
 
 export const redo = defineCommand({
   name: 'redo',
-  summary: 'put undone edits in force again',
+  summary: 'redo undone edits',
   usage: 'SESSION [EDIT...]',
   examples: ['palimpsest redo fix-login e3', 'palimpsest redo fix-login --last'],
-  options: { last: { type: 'boolean', about: 'the edit made last of those undone' } },
+  options: { last: { type: 'boolean', about: 'the newest undone edit' } },
   run: ({ args, values, session }) => switchEdits(args, { session, on: true, last: values.last === true }),
 })
 
@@ -184,7 +184,7 @@ async function switchEdits([name, ...given]: string[], { session, on, last }: Sw
 function lastEdit(session: Session, active: boolean): string {
   const found = session.edits().findLast(record => record.active === active)
   if (found) return found.edit.id
-  throw new PalimpsestError('EDIT_NOT_FOUND', `There is no edit ${active ? 'in force' : 'that was undone'}.`)
+  throw new PalimpsestError('EDIT_NOT_FOUND', `There is no ${active ? 'edit in force' : 'undone edit'}.`)
 }
 
 const PIN_OPTIONS = {
@@ -193,7 +193,7 @@ const PIN_OPTIONS = {
 
 export const pin = defineCommand({
   name: 'pin',
-  summary: 'protect an entry from every policy and from the agent',
+  summary: 'protect an entry from edits by policies and by the agent',
   usage: 'SESSION ENTRY',
   examples: ['palimpsest pin fix-login 4'],
   options: PIN_OPTIONS,
@@ -202,7 +202,7 @@ export const pin = defineCommand({
 
 export const unpin = defineCommand({
   name: 'unpin',
-  summary: 'let an entry be edited again',
+  summary: 'allow edits of an entry again',
   usage: 'SESSION ENTRY',
   examples: ['palimpsest unpin fix-login 4'],
   options: PIN_OPTIONS,
@@ -216,17 +216,17 @@ async function switchPin({ args, values, session }: Context<typeof PIN_OPTIONS>,
   const place = `#${entry}${part === undefined ? '' : `, part ${part}`}`
   return {
     json: { session: args[0], entry, part: part ?? null, pinned: on },
-    text: () => `${place} is ${on ? 'pinned: only you can edit it' : 'free to be edited again'}.\n`,
+    text: () => `${place} is ${on ? 'pinned: only you can edit it' : 'can be edited again'}.\n`,
   }
 }
 
 export const fork = defineCommand({
   name: 'fork',
-  summary: 'make a new session with everything up to an entry',
+  summary: 'start a new session with everything up to an entry',
   usage: 'SESSION',
   examples: ['palimpsest fork fix-login', 'palimpsest fork fix-login --at 12 --as fix-login-again'],
   options: {
-    at: { type: 'string', value: 'ENTRY', about: 'the last entry to share (the last there is)' },
+    at: { type: 'string', value: 'ENTRY', about: 'the last entry to share (the newest)' },
     as: { type: 'string', value: 'NAME', about: 'the name of the new session' },
   },
   async run({ args, values, session }) {

@@ -8,16 +8,16 @@ import { printableJson } from '../terminal/output.ts'
 
 export const exportSessions = defineCommand({
   name: 'export',
-  summary: 'write sessions as JSON, with everything that happened in them',
+  summary: 'write complete sessions as JSON',
   usage: '[SESSION...]',
   details:
-    'Nothing is left out: entries as they happened, edits, reverts, usage, what file tools did. The same ledger gives the\n' +
-    'same text, so an archive can be compared. `palimpsest import` makes the same session of it in another home.',
+    'Nothing is left out: original entries, edits, reverts, usage, and what file tools did. The same ledger always gives the\n' +
+    'same text, so archives can be compared. `palimpsest import` creates the same session in another home.',
   examples: ['palimpsest export fix-login > fix-login.json', 'palimpsest export --all > sessions.json'],
-  options: { all: { type: 'boolean', about: 'every session of the home' } },
+  options: { all: { type: 'boolean', about: 'export all sessions of the home' } },
   async run({ args, values, open }) {
     if ((values.all === true) === args.length > 0) {
-      throw new PalimpsestError('INVALID_INPUT', 'Name the sessions to export, or say --all.')
+      throw new PalimpsestError('INVALID_INPUT', 'Name the sessions to export, or use --all.')
     }
     const pal = await open()
     const names = values.all ? await allNames(pal) : args

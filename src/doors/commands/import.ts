@@ -16,8 +16,8 @@ const HEALED = 5
 const SHOWN = 50
 
 const OPTIONS = {
-  as: { type: 'string', value: 'NAME', about: 'the name of the session; of several, NAME, NAME-2, …' },
-  undo: { type: 'string', value: 'ID', about: 'delete the sessions that this import has made' },
+  as: { type: 'string', value: 'NAME', about: 'the name of the session; several become NAME, NAME-2, …' },
+  undo: { type: 'string', value: 'ID', about: 'delete the sessions that this import created' },
   yes: { type: 'boolean', short: 'y', about: 'do not ask' },
 } as const
 
@@ -26,12 +26,12 @@ type Taken = Imported & { file: string; format: string }
 
 export const importFiles = defineCommand({
   name: 'import',
-  summary: 'bring transcripts of other agents into the ledger',
+  summary: 'import transcripts of other agents',
   usage: '[FILE...]',
   details:
-    'FILE is a transcript of a known agent, an export of palimpsest, or a folder with such files; each may be compressed\n' +
-    'by gzip. What is wrong with a recording is healed, and said. The same file again adds nothing; one that has grown adds\n' +
-    'what is new. More than 20 sessions at once are asked about first. Each import has an id, to take it back with --undo.',
+    'FILE is a transcript of a known agent, an export of palimpsest, or a folder of such files; each may be compressed\n' +
+    'with gzip. Errors in a recording are repaired and reported. Importing a file again adds only what is new in it.\n' +
+    'An import of more than 20 sessions asks first. Every import has an id, for --undo.',
   examples: [
     'palimpsest import session.jsonl --as fix-login',
     'palimpsest import ~/.claude/projects/my-app',
@@ -41,7 +41,7 @@ export const importFiles = defineCommand({
   async run(context) {
     const { args, values, io } = context
     if ((values.undo !== undefined) === args.length > 0) {
-      throw new PalimpsestError('INVALID_INPUT', 'Name the files to import, or say --undo with the id of an import.')
+      throw new PalimpsestError('INVALID_INPUT', 'Name the files to import, or use --undo with the id of an import.')
     }
     if (values.undo !== undefined) return takeBack(context, values.undo)
     const files = await transcriptFiles(args)
@@ -99,7 +99,7 @@ async function takeIn(files: readonly FoundFile[], { values, io, open }: ImportC
   const { chosenFor } = await import('../server/deletions.ts')
   const made = (await chosenFor(pal, { import: importedBy })).length
   if (imported.length === 0) notes.push('There is nothing to import.')
-  if (made > 1) notes.push(`To take the ${made} new sessions back: palimpsest import --undo ${importedBy}`)
+  if (made > 1) notes.push(`To undo this import of ${made} sessions: palimpsest import --undo ${importedBy}`)
   return {
     json: { import: importedBy, sessions: imported, notes },
     *text(paint) {

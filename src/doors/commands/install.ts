@@ -13,24 +13,24 @@ import type { Installed, SettingsChange, TakenBack } from './installed.ts'
 
 export const install = defineCommand({
   name: 'install',
-  summary: 'let agents always go through Palimpsest',
+  summary: 'connect agents to Palimpsest permanently',
   usage: '[AGENT...]',
   details: [
-    'Agents are claude, codex, opencode, pi, gemini and qwen; --all takes those that are on this machine. Shows what',
-    'changes in the settings of each, asks, starts the server as a service of yours, makes a test call through it, and',
-    'only then writes. palimpsest uninstall puts the settings back byte for byte.',
+    'Agents are claude, codex, opencode, pi, gemini and qwen; --all means those found on this machine. Shows what',
+    'changes in the settings of each, asks, starts the server as a service of your user, makes a test call through it, and',
+    'only then writes the settings. palimpsest uninstall restores them byte for byte.',
   ].join('\n'),
   examples: ['palimpsest install claude', 'palimpsest install --all --yes', 'palimpsest install codex --dry-run'],
   options: {
-    all: { type: 'boolean', about: 'every agent that is on this machine' },
+    all: { type: 'boolean', about: 'every agent found on this machine' },
     yes: { type: 'boolean', short: 'y', about: 'do not ask' },
     'dry-run': { type: 'boolean', about: 'only show what would change' },
-    'no-test': { type: 'boolean', about: 'without the test call, where the provider cannot be reached now' },
+    'no-test': { type: 'boolean', about: 'skip the test call, if the provider cannot be reached now' },
     port: {
       type: 'string',
       short: 'p',
       value: 'N',
-      about: `where the service listens (${DEFAULT_PORT}, or a free one)`,
+      about: `the port of the service (${DEFAULT_PORT}, or a free one)`,
     },
   },
   async run({ args, values, io }) {
@@ -72,7 +72,7 @@ export const install = defineCommand({
         for (const name of names)
           yield `${paint.green('installed')}: ${AGENTS[name]!.title} goes through ${service.url}`
         yield* steps.fallbackLines(names, service.kind, bin)
-        yield `Look at it: ${service.url}    Leave: ${programName(io.env)} uninstall`
+        yield `Web UI: ${service.url}    To remove it: ${programName(io.env)} uninstall`
       },
       notes,
     }
@@ -81,9 +81,9 @@ export const install = defineCommand({
 
 export const uninstall = defineCommand({
   name: 'uninstall',
-  summary: 'put the settings of agents back as they were',
+  summary: 'restore the settings of agents',
   usage: '[AGENT...]',
-  details: 'Without a name: every agent, and the service. What was recorded stays in the home of the service.',
+  details: 'Without a name: every agent, and the service. Recorded sessions stay in the home of the service.',
   examples: ['palimpsest uninstall', 'palimpsest uninstall claude --yes'],
   options: { yes: { type: 'boolean', short: 'y', about: 'do not ask' } },
   async run({ args, values, io }) {
@@ -99,8 +99,8 @@ export const uninstall = defineCommand({
       return { json: { agents: {} }, text: () => 'Nothing is installed.\n' }
     }
     const files = names.map(name => `  ${installed.agents[name]!.file}`).join('\n')
-    io.stderr.write(`Put back as they were:\n${files}\n`)
-    if (!values.yes && !(await confirm(io, 'Do it?'))) {
+    io.stderr.write(`These settings will be restored:\n${files}\n`)
+    if (!values.yes && !(await confirm(io, 'Restore them?'))) {
       return { json: { agents: {} }, text: () => 'Nothing was changed.\n', exit: 1 }
     }
     const done: Record<string, TakenBack> = {}
@@ -119,22 +119,23 @@ export const uninstall = defineCommand({
       json: { agents: done },
       *text() {
         for (const [name, how] of Object.entries(done)) yield `${name}: ${TAKEN_BACK[how]}`
-        if (kept !== undefined && !installed.service) yield `The service has ended. What it recorded is in ${kept}`
+        if (kept !== undefined && !installed.service)
+          yield `The service was stopped. Its recorded sessions are in ${kept}`
       },
     }
   },
 })
 
 const TAKEN_BACK: Record<TakenBack, string> = {
-  restored: 'its settings are what they were, byte for byte',
-  removed: 'its settings file was ours and is gone',
-  'taken out': 'somebody changed its settings since; our addresses are out, the rest stays',
-  'changed since': 'its settings say something else by now and stay as they are',
+  restored: 'settings restored, byte for byte',
+  removed: 'settings file removed; Palimpsest had created it',
+  'taken out': 'settings have changed since; only the addresses of Palimpsest were removed',
+  'changed since': 'settings have changed since and were left alone',
 }
 
 export const status = defineCommand({
   name: 'status',
-  summary: 'say whether the service is well and which agents go through it',
+  summary: 'show the state of the service and which agents use it',
   usage: '',
   examples: ['palimpsest status', 'palimpsest status --json'],
   options: {},
@@ -170,11 +171,11 @@ function* statusLines(given: {
   program: string
 }): Generator<string> {
   const { service, healthy, rows, paint, program } = given
-  if (!service) yield `service  none. Have one: ${program} install --all`
+  if (!service) yield `service  none. Install it: ${program} install --all`
   else {
-    yield `service  ${healthy ? paint.green('well') : paint.red('does not answer')} at ${service.url} (${service.kind})`
+    yield `service  ${healthy ? paint.green('running') : paint.red('does not answer')} at ${service.url} (${service.kind})`
     yield `home     ${service.home}`
-    if (!healthy) yield `See why: ${program} logs    Start it again: ${program} install AGENT`
+    if (!healthy) yield `See why: ${program} logs    Restart it: ${program} install AGENT`
   }
   for (const { name, title, state, program: found } of rows) {
     if (state === 'not installed' && found === null) continue
@@ -190,7 +191,7 @@ export const logs = defineCommand({
   examples: ['palimpsest logs', 'palimpsest logs --lines 200 --follow'],
   options: {
     lines: { type: 'string', short: 'n', value: 'N', about: 'the last N lines (50)' },
-    follow: { type: 'boolean', short: 'f', about: 'go on until Ctrl-C' },
+    follow: { type: 'boolean', short: 'f', about: 'keep printing until Ctrl-C' },
   },
   async run({ values, io }) {
     const { existsSync } = await import('node:fs')
@@ -198,7 +199,7 @@ export const logs = defineCommand({
     const { follow, serviceLog } = await import('./installing.ts')
     const log = serviceLog(io.env)
     if (!existsSync(log)) {
-      throw new PalimpsestError('FILE_NOT_FOUND', `There is no log at ${log}: no service was installed.`, { log })
+      throw new PalimpsestError('FILE_NOT_FOUND', `There is no log at ${log}: no service is installed.`, { log })
     }
     const { printable } = await import('../terminal/output.ts')
     const text = await readFile(log, 'utf8')

@@ -36,15 +36,17 @@ export function chosen(args: readonly string[], all: boolean, env: Environment):
   const unknown = args.find(name => !installable.includes(name))
   if (unknown !== undefined) {
     const hint = Object.hasOwn(AGENTS, unknown)
-      ? `${AGENTS[unknown]!.title} keeps no address in its settings: use palimpsest run -- ${unknown}`
-      : `Agents are ${installable.join(', ')}.`
+      ? `${AGENTS[unknown]!.title} has no setting for the address of its provider: use palimpsest run -- ${unknown}`
+      : `Supported agents: ${installable.join(', ')}.`
     throw new PalimpsestError('INVALID_INPUT', `${unknown} cannot be installed. ${hint}`, { unknown })
   }
   if (!all && args.length > 0) return [...new Set(args)]
   const here = installable.filter(name => findProgram(name, env))
   if (all && here.length > 0) return here
-  const found = here.length > 0 ? `On this machine: ${here.join(', ')}.` : 'None of them is on the PATH.'
-  throw new PalimpsestError('INVALID_INPUT', `Say which agent: ${installable.join(', ')}, or --all. ${found}`, { here })
+  const found = here.length > 0 ? `Found on this machine: ${here.join(', ')}.` : 'None of them was found on the PATH.'
+  throw new PalimpsestError('INVALID_INPUT', `Name an agent (${installable.join(', ')}) or use --all. ${found}`, {
+    here,
+  })
 }
 
 type Planning = { names: readonly string[]; env: Environment; home: string | undefined; port: number | undefined }
@@ -94,7 +96,7 @@ function joined(wanted: [string, Partial<Upstreams>][], before: Partial<Upstream
     for (const [provider, url] of Object.entries(upstreams) as [UpstreamName, string][]) {
       const other = all[provider]
       if (other !== undefined && withoutVersion(other) !== withoutVersion(url)) {
-        const message = `${name} goes to ${url}, other agents to ${other}, and the service has one address for ${provider}.`
+        const message = `${name} uses ${url}, other agents use ${other}, and the service can have only one address for ${provider}.`
         throw new PalimpsestError('CONFLICT', `${message} Use palimpsest run -- ${name} for this one.`, { name, url })
       }
       all[provider] = url
@@ -122,7 +124,7 @@ export async function shownChanges(
     if (line.startsWith('+')) return paint.green(line)
     return line.startsWith('-') ? paint.red(line) : line
   })
-  const what = changes.length === 0 ? ['The settings are as they should be.', ''] : painted
+  const what = changes.length === 0 ? ['The settings need no change.', ''] : painted
   return [`Service: ${service.url}, home ${service.home} (${service.kind})`, ...what].join('\n')
 }
 
@@ -147,7 +149,9 @@ export async function startIt(service: InstalledService, installed: Installed, e
   }
   const notes = [lingerHint(service.kind)].filter(note => note !== undefined)
   if (service.command[1]!.includes('_npx')) {
-    notes.push('It runs from the cache of npx, which may be emptied. To make it stay: npm install -g palimpsest')
+    notes.push(
+      'It runs from the cache of npx, which may be emptied. For a permanent installation: npm install -g palimpsest',
+    )
   }
   return notes
 }
@@ -172,9 +176,13 @@ export async function testCalls(changes: readonly [string, SettingsChange][], ba
     if (answer.status === 502) {
       const reason = /"message":"([^"]+?)\.?"/.exec(text)?.[1] ?? text.slice(0, 200)
       const message = `The test call to ${provider} through the service failed: ${reason}.`
-      throw new PalimpsestError('UNSUPPORTED', `${message} Nothing was changed. Go ahead without it: --no-test`, {
-        url,
-      })
+      throw new PalimpsestError(
+        'UNSUPPORTED',
+        `${message} Nothing was changed. To install without this test: --no-test`,
+        {
+          url,
+        },
+      )
     }
     said.push(`${provider} answered through the service (${answer.status})`)
   }
@@ -182,11 +190,11 @@ export async function testCalls(changes: readonly [string, SettingsChange][], ba
 }
 
 export function* fallbackLines(names: readonly string[], kind: ServiceKind, bin: string): Generator<string> {
-  if (kind === 'process') yield 'This machine has no manager of services: nobody starts it again when it dies.'
-  yield 'An agent that asks while the service is down:'
+  if (kind === 'process') yield 'This machine has no service manager, so the service is not restarted when it dies.'
+  yield 'If an agent makes a call while the service is down, it:'
   for (const name of names) yield `  ${AGENTS[name]!.title}: ${AGENTS[name]!.whenDown}`
   if (process.platform !== 'win32') {
-    yield `Started from ${bin} it goes straight to the provider then. Put that first: export PATH="${bin}:$PATH"`
+    yield `An agent started from ${bin} goes straight to the provider then. Put this folder first: export PATH="${bin}:$PATH"`
   }
 }
 

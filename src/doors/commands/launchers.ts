@@ -61,7 +61,7 @@ function scriptOf({ url, name, bin, told, args, program }: Script): string {
   const variables = told.map(([key, value]) => `export ${key}=${quoted(value ?? '')}`)
   return [
     '#!/bin/sh',
-    `# Written by palimpsest install: ${name} through the service, or straight to the provider where it is down.`,
+    `# Written by palimpsest install: ${name} through the service, or straight to the provider while it is down.`,
     `PATH=$(printf %s ":$PATH:" | sed 's#:${bin.replaceAll(/[#&\\.*[\]^$]/g, '\\$&').replaceAll("'", "'\\''")}:#:#g; s#^:##; s#:$##')`,
     `program=$(command -v ${name} || echo ${quoted(program ?? name)})`,
     `if ${quoted(process.execPath)} -e ${quoted(check)} 2>/dev/null; then exec "$program" "$@"; fi`,

@@ -6,27 +6,31 @@ import { warnOfReaders } from '../terminal/home-readers.ts'
 
 export const mcp = defineCommand({
   name: 'mcp',
-  summary: 'serve the tools to an MCP client on stdin and stdout',
+  summary: 'serve the tools to an MCP client over stdin and stdout',
   usage: '',
   details:
-    'File tools are confined to the working folder, or to --root. context and recall act on the session that --session\n' +
-    'names; what was read and written is kept there too. Config for clients: docs/mcp.md.',
+    'File tools are confined to the working folder, or to --root. The tools context and recall act on the session in --session,\n' +
+    'which also records what was read and written. Configuration of clients: docs/mcp.md.',
   examples: [
     'palimpsest mcp',
     'palimpsest mcp --root ~/project --session fix-login --tools files,context',
     'claude mcp add palimpsest -- palimpsest mcp',
   ],
   options: {
-    root: { type: 'string', value: 'DIR', about: 'the folder that file tools work in (the working folder)' },
+    root: { type: 'string', value: 'DIR', about: 'the folder for file tools (the working folder)' },
     tools: {
       type: 'string',
       value: 'LIST',
-      about: 'which tools: files,context,workspace,memory (all four); also editor,notes',
+      about: 'groups of tools: files,context,workspace,memory (these four); also editor,notes',
     },
     session: { type: 'string', short: 's', value: 'SESSION', about: 'the session to act on (mcp)' },
     workspace: { type: 'string', value: 'DIR', about: 'the folder of the knowledge files (PALIMPSEST_WORKSPACE)' },
-    user: { type: 'string', value: 'USER', about: 'whose memory blocks (PALIMPSEST_USER, or your name here)' },
-    agent: { type: 'string', value: 'AGENT', about: 'in whose name changes of memory are proposed (mcp)' },
+    user: {
+      type: 'string',
+      value: 'USER',
+      about: 'the user of the memory blocks (PALIMPSEST_USER, or your login name)',
+    },
+    agent: { type: 'string', value: 'AGENT', about: 'the name on proposed changes of memory (mcp)' },
   },
   async run({ values, home, io, open }) {
     const { resolve } = await import('node:path')
@@ -64,7 +68,7 @@ function groupsIn(list: string | undefined, known: readonly ToolGroup[]): readon
   const names = listIn(list)
   const unknown = names.find(name => !known.some(group => group === name))
   if (unknown === undefined && names.length > 0) return known.filter(group => names.includes(group))
-  throw new PalimpsestError('INVALID_INPUT', `--tools takes ${known.join(', ')}, with commas between them.`, {
+  throw new PalimpsestError('INVALID_INPUT', `--tools takes these groups, separated by commas: ${known.join(', ')}.`, {
     tools: list,
   })
 }

@@ -71,7 +71,7 @@ async function set({ memory, user, by, context }: Desk, [label = '']: readonly s
   const { title, schema } = context.values
   const body = await givenBody(context)
   if (body === undefined && title === undefined && schema === undefined) {
-    throw new PalimpsestError('INVALID_INPUT', 'Give --body, --file, --title or --schema.')
+    throw new PalimpsestError('INVALID_INPUT', 'Use --body, --file, --title or --schema.')
   }
   const block = await memory.set(user, label, {
     by,
@@ -85,7 +85,7 @@ async function set({ memory, user, by, context }: Desk, [label = '']: readonly s
 
 async function remove({ memory, user, by, context }: Desk, [label = '']: readonly string[]): Promise<Report> {
   await memory.remove(user, label, { by, why: context.values.why })
-  return { json: { user, label, deleted: true }, text: () => `${printable(label)} is deleted; its history stays\n` }
+  return { json: { user, label, deleted: true }, text: () => `${printable(label)} was deleted; its history is kept\n` }
 }
 
 async function history({ memory, user, context }: Desk, [label = '']: readonly string[]): Promise<Report> {
@@ -109,7 +109,10 @@ async function restore(
   [label = '', version = '']: readonly string[],
 ): Promise<Report> {
   const block = await memory.restore(user, label, version, { by, why: context.values.why })
-  return { json: block, text: () => `${printable(label)} is what it was at ${version}, as version ${block.version}\n` }
+  return {
+    json: block,
+    text: () => `${printable(label)} was restored from version ${version}, as version ${block.version}\n`,
+  }
 }
 
 async function exportAll({ memory, user, context }: Desk): Promise<Report> {
@@ -124,7 +127,7 @@ async function importAll({ memory, user, by, context }: Desk, [path = '']: reado
   return {
     json: done,
     text: () =>
-      `${amount(done.blocks, 'block')} written, ${withCommas(done.same)} the same already, ${amount(done.proposals, 'proposal')}\n`,
+      `${amount(done.blocks, 'block')} written, ${withCommas(done.same)} unchanged, ${amount(done.proposals, 'proposal')}\n`,
     notes: done.refused.map(line => `Not proposed: ${printable(line)}`),
   }
 }

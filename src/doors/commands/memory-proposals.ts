@@ -27,7 +27,7 @@ async function propose(desk: Desk, [label = '']: readonly string[]): Promise<Rep
   const { memory, user, context } = desk
   const { reasoning = '', agent = 'cli', title } = context.values
   const confidence = CONFIDENCES.find(level => level === (context.values.confidence ?? 'medium'))
-  if (!confidence) throw new PalimpsestError('INVALID_INPUT', '--confidence is low, medium or high.')
+  if (!confidence) throw new PalimpsestError('INVALID_INPUT', '--confidence must be low, medium or high.')
   const proposal = await memory.propose(user, label, {
     ...(await wantedChange(desk, label)),
     title,
@@ -53,7 +53,7 @@ async function wantedChange(
   if (body === undefined) {
     throw new PalimpsestError(
       'INVALID_INPUT',
-      'Say what to change: --old and --new, --append, --prepend, --body or --file.',
+      'Give the change with --old and --new, --append, --prepend, --body or --file.',
     )
   }
   if (section !== undefined) return { body: { type: 'section', header: section, content: body } }
@@ -63,7 +63,8 @@ async function wantedChange(
 async function proposals({ memory, user, context }: Desk): Promise<Report> {
   const wanted = context.values.state ?? 'open'
   const state = STATES.find(known => known === wanted)
-  if (!state && wanted !== 'all') throw new PalimpsestError('INVALID_INPUT', `--state is ${STATES.join(', ')} or all.`)
+  if (!state && wanted !== 'all')
+    throw new PalimpsestError('INVALID_INPUT', `--state must be ${STATES.join(', ')} or all.`)
   const limit = numberOption(context.values.limit, '--limit') ?? 50
   const found = await memory.proposals(user, { limit, state })
   return {
@@ -89,7 +90,7 @@ async function suggest({ memory, user, context }: Desk): Promise<Report> {
         yield `${id}  ${oneLine(text, 120)}  ${oneLine(reasoning, 80)}`
       }
     },
-    notes: made.length === 0 ? ['Nothing was asked for in two sessions that is not known already.'] : [],
+    notes: made.length === 0 ? ['No request was repeated in two sessions that memory does not already have.'] : [],
   }
 }
 
@@ -107,21 +108,21 @@ async function approve({ memory, user, by, context }: Desk, [id = '']: readonly 
   const { title } = context.values
   const done = await memory.approve(user, id, { by, why: context.values.why, body, title }).catch(error => {
     if (!(error instanceof PalimpsestError) || error.code !== 'CONFLICT') throw error
-    const hint = `See both sides with: palimpsest memory diff ${id}; then approve with --body or --file.`
-    throw new PalimpsestError('CONFLICT', `The block has changed in the same place since. ${hint}`, error.data, error)
+    const hint = `See both versions with palimpsest memory diff ${id}, then approve with --body or --file.`
+    throw new PalimpsestError('CONFLICT', `The block has since changed in the same place. ${hint}`, error.data, error)
   })
   return { json: done, text: () => `Approved: ${printable(done.block.label)} is at version ${done.block.version}\n` }
 }
 
 async function reject({ memory, user, by, context }: Desk, [id = '']: readonly string[]): Promise<Report> {
   const proposal = await memory.reject(user, id, { by, why: context.values.why })
-  return { json: { proposal }, text: () => `Rejected: ${printable(proposal.label)} stays as it is\n` }
+  return { json: { proposal }, text: () => `Rejected: ${printable(proposal.label)} is unchanged\n` }
 }
 
 async function revert({ memory, user, by, context }: Desk, [id = '']: readonly string[]): Promise<Report> {
   const body = await givenBody(context)
   const done = await memory.revert(user, id, { by, why: context.values.why, body })
-  const now = done.block ? `is at version ${done.block.version}` : 'is gone again'
+  const now = done.block ? `is at version ${done.block.version}` : 'was removed again'
   return { json: done, text: () => `Reverted: ${printable(done.proposal.label)} ${now}\n` }
 }
 
@@ -140,19 +141,18 @@ function* showReview(
   yield `${paint.dim('because')} ${printable(reveal(reasoning))}`
   for (const { session, entry, source = 'other' } of proposal.entries)
     yield `${paint.dim('from')} ${SOURCES[source](paint)}: palimpsest show ${printable(session)} (entry ${entry})`
-  if (fromTools) yield paint.yellow('from tool output: tools printed this text, and you did not say it')
+  if (fromTools) yield paint.yellow('from tool output: a tool printed this text; you did not write it')
   for (const { label: other, text, state: decided } of duplicates) {
     yield paint.yellow(`like ${printable(other)}${decided ? ` (${decided})` : ''}: ${oneLine(reveal(text), 100)}`)
   }
   for (const { char, name, count } of hidden) yield paint.yellow(`hidden: ${char} ${name}, ${amount(count, 'time')}`)
   if (problem) yield paint.red(`cannot be approved as it is: ${printable(problem)}`)
-  if (merge.type === 'deleted' && state === 'open') yield paint.red('the block has been deleted since')
-  if (merge.type === 'clean' && merge.stale && state === 'open')
-    yield paint.yellow('merged with what has changed since')
+  if (merge.type === 'deleted' && state === 'open') yield paint.red('the block has since been deleted')
+  if (merge.type === 'clean' && merge.stale && state === 'open') yield paint.yellow('merged with later changes')
   yield ''
   if (titleDiff.some(({ type }) => type !== 'same')) yield `${paint.dim('title')} ${showParts(titleDiff, paint)}`
   if (merge.type === 'conflict' && state === 'open') {
-    yield paint.red('conflict: the block has changed in the same place since')
+    yield paint.red('conflict: the block has since changed in the same place')
     yield printable(merge.marked.trimEnd())
   } else yield showParts(parts, paint)
 }

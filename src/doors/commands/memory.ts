@@ -9,26 +9,26 @@ const ACTIONS =
 
 export const memory = defineCommand({
   name: 'memory',
-  summary: "show and change memory blocks of a user, and decide on agents' proposals",
+  summary: "show and change a user's memory blocks, and decide on agents' proposals",
   usage: 'ACTION [ARG...]',
   details: [
     'list                        the blocks',
-    'search QUERY                the blocks that answer best',
+    'search QUERY                the blocks that match best',
     'show LABEL                  one block, now or --at a version',
     'set LABEL                   write a block yourself (--body or --file, --title, --schema)',
-    'delete LABEL                delete a block; its history stays',
+    'delete LABEL                delete a block; its history is kept',
     'propose LABEL               propose a change: --old and --new, --append, --prepend, --section, --body; or a new block',
-    'proposals                   what waits for you, or --state',
-    'suggest                     propose what you asked for in more than one session',
-    'diff ID                     what approving a proposal would change; both sides where it conflicts',
-    'diff LABEL V1 [V2]          what changed from one version to another, or to now',
-    'approve ID                  put it into the block; with --body or --file in your own words',
-    'reject ID                   leave the block as it is',
-    'revert ID                   take an approval back',
+    'proposals                   the proposals waiting for you, or those in --state',
+    'suggest                     propose requests that you repeated in several sessions',
+    'diff ID                     what a proposal would change; both versions if it conflicts',
+    'diff LABEL V1 [V2]          what changed between two versions, or since V1',
+    'approve ID                  apply a proposal; with --body or --file in your own words',
+    'reject ID                   reject a proposal; the block is unchanged',
+    'revert ID                   undo an approval',
     'history LABEL               the versions of a block',
-    'restore LABEL VERSION       make an old version the newest',
-    'export                      blocks and open proposals as JSON, of --user or --all',
-    'import FILE                 what export wrote',
+    'restore LABEL VERSION       restore an old version as the newest',
+    'export                      print blocks and open proposals of --user or --all as JSON',
+    'import FILE                 import a file written by export',
   ].join('\n'),
   examples: [
     'palimpsest memory set goals --body "Learn algebra"',
@@ -44,7 +44,8 @@ export const memory = defineCommand({
     const { blockActions } = await import('./memory-blocks.ts')
     const { proposalActions } = await import('./memory-proposals.ts')
     const action = new Map([...blockActions, ...proposalActions]).get(name)
-    if (!action) throw new PalimpsestError('INVALID_INPUT', `memory takes one of: ${ACTIONS}.`, { action: name })
+    if (!action)
+      throw new PalimpsestError('INVALID_INPUT', `memory takes one of these actions: ${ACTIONS}.`, { action: name })
     const [least, most] = action.takes
     if (args.length < least || args.length > most) {
       throw new PalimpsestError('INVALID_INPUT', `Usage: palimpsest memory ${action.usage}`, { action: name })

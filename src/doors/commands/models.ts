@@ -8,19 +8,19 @@ import { type Context, defineCommand, jsonIn, type Report, readInput, reasonOf }
 import { printable, table } from '../terminal/output.ts'
 
 const OPTIONS = {
-  'cache-ttl': { type: 'string', value: 'NAME', about: 'show: prices for this cache lifetime, such as 1h' },
+  'cache-ttl': { type: 'string', value: 'NAME', about: 'show: prices at this cache lifetime, such as 1h' },
 } as const
 
 type ModelsContext = Context<typeof OPTIONS>
 
 export const models = defineCommand({
   name: 'models',
-  summary: 'list windows, prices, caches and bound reasoning of models',
+  summary: 'list models with their windows, prices and caches, and update them',
   usage: '[list|show|update] [NAME]',
   details:
-    'show takes the name of a model as clients send it. update takes a URL or a file: the document of models.dev, the table\n' +
-    'of LiteLLM, or a table in the form of src/providers/models.json. Rows that say something else than the built-in table are\n' +
-    'written into palimpsest.json beside the home; rows that you wrote yourself stay. Explained in docs/models.md.',
+    'show takes a model name as clients send it. update takes a URL or a file: the document of models.dev, the table\n' +
+    'of LiteLLM, or a table in the format of src/providers/models.json. Rows that differ from the built-in table are\n' +
+    'written to palimpsest.json beside the home; your own rows are kept. See docs/models.md.',
   examples: [
     'palimpsest models',
     'palimpsest models show claude-opus-5-5 --cache-ttl 1h',
@@ -32,7 +32,10 @@ export const models = defineCommand({
     if (action === 'list' && name === undefined) return list(context)
     if (action === 'show' && name !== undefined) return show(context, name)
     if (action === 'update' && name !== undefined) return update(context, name)
-    throw new PalimpsestError('INVALID_INPUT', 'models takes list, show with a name, or update with a URL or a file.')
+    throw new PalimpsestError(
+      'INVALID_INPUT',
+      'Use models list, models show NAME, or models update with a URL or a file.',
+    )
   },
 })
 
@@ -51,7 +54,7 @@ async function list({ home }: ModelsContext): Promise<Report> {
       const rows = all.map(model => [printable(model.id), ...cells(model)])
       yield* table(columns, rows, paint)
     },
-    notes: [`As of ${PRICES_AS_OF}. Dollars per million tokens; read and write as factors of input.`],
+    notes: [`As of ${PRICES_AS_OF}. Dollars per million tokens; cache reads and writes as factors of the input price.`],
   }
 }
 
@@ -79,10 +82,10 @@ async function show({ home, values }: ModelsContext, name: string): Promise<Repo
   const model = modelInfo(name, own, lifetime === undefined ? {} : { cacheTtl: lifetime })
   if (lifetime !== undefined && !model.lifetimes.some(known => known.name === lifetime)) {
     const names = model.lifetimes.map(known => known.name).join(', ')
-    throw new PalimpsestError('INVALID_INPUT', `${name} has no cache lifetime ${lifetime}; it has ${names}.`)
+    throw new PalimpsestError('INVALID_INPUT', `${name} has no cache lifetime ${lifetime}. It has: ${names}.`)
   }
   const known = isListedModel(name) || Object.keys(own).length > 0
-  const note = `The table has no ${printable(name)}: this is the strictest row of its family, ${model.id}.`
+  const note = `${printable(name)} is not in the table: this is the strictest row of its family, ${model.id}.`
   return {
     json: model,
     text: () => `${printable(JSON.stringify(model, null, 2))}\n`,
@@ -97,16 +100,16 @@ async function update({ home, io }: ModelsContext, source: string): Promise<Repo
   const rows = rowsFrom(jsonIn(text, source), source)
   if (!rows) {
     const forms = "models.dev's document, LiteLLM's table, or a table like src/providers/models.json"
-    throw new PalimpsestError('FORMAT_UNKNOWN', `${source} is none of: ${forms}.`, { source })
+    throw new PalimpsestError('FORMAT_UNKNOWN', `${source} must be one of: ${forms}.`, { source })
   }
   const path = configPath(home)
   const { written, kept }: ConfigModels = await updateModels(path, rows)
-  const notes = kept.length > 0 ? [`Left as you wrote them: ${kept.map(printable).join(', ')}.`] : []
+  const notes = kept.length > 0 ? [`Your own rows were kept: ${kept.map(printable).join(', ')}.`] : []
   return {
     json: { path, written, kept },
     *text() {
       yield written.length === 0
-        ? 'Nothing in it differs from the table.'
+        ? 'Nothing in it differs from the built-in table.'
         : `${amount(written.length, 'row')} in ${printable(path)}: ${written.map(printable).join(', ')}`
     },
     notes,

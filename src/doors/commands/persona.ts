@@ -7,8 +7,8 @@ const OPTIONS = {
   prompt: { type: 'string', value: 'TEXT', about: 'create: the system prompt' },
   file: { type: 'string', value: 'FILE', about: 'create: the system prompt from a file, or from stdin with -' },
   description: { type: 'string', value: 'TEXT', about: 'create: one line for the list' },
-  tools: { type: 'string', value: 'LIST', about: 'create: groups or tools, with commas (all groups)' },
-  model: { type: 'string', short: 'm', value: 'NAME', about: 'create: the model it uses' },
+  tools: { type: 'string', value: 'LIST', about: 'create: groups or tools, separated by commas (all groups)' },
+  model: { type: 'string', short: 'm', value: 'NAME', about: 'create: its model' },
   temperature: { type: 'string', value: 'T', about: 'create: from 0 to 2 (0.5)' },
 } as const
 
@@ -16,11 +16,11 @@ type PersonaContext = Context<typeof OPTIONS>
 
 export const persona = defineCommand({
   name: 'persona',
-  summary: 'list, show, make and choose personas of the agent',
+  summary: 'list, show, create and choose personas of the agent',
   usage: 'list|show|create|use [NAME]',
   details:
-    'Groups of tools: files, shell, context, memory, workspace, delegate. A persona of your own is a JSON file in the home\n' +
-    '(personas/NAME.json) and may be edited there. use makes it the one that new sessions get.',
+    'Groups of tools: files, shell, context, memory, workspace, delegate. Your own personas are JSON files in the home\n' +
+    '(personas/NAME.json), which you can edit. use makes a persona the default for new sessions.',
   examples: [
     'palimpsest persona list',
     'palimpsest persona show default',
@@ -34,7 +34,9 @@ export const persona = defineCommand({
     if (name !== undefined && action === 'show') return show(context, name)
     if (name !== undefined && action === 'create') return create(context, name)
     if (name !== undefined && action === 'use') return use(context, name)
-    throw new PalimpsestError('INVALID_INPUT', 'persona takes list, or show, create or use with a name.', { action })
+    throw new PalimpsestError('INVALID_INPUT', 'Use persona list, or persona show, create or use with a name.', {
+      action,
+    })
   },
 })
 
@@ -50,7 +52,7 @@ async function list({ home }: PersonaContext): Promise<Report> {
       })
       yield* table(['*persona', 'from', 'what'], rows, paint)
     },
-    notes: ['* is the one that new sessions get.'],
+    notes: ['* is the default for new sessions.'],
   }
 }
 
@@ -83,5 +85,5 @@ async function create({ home, values, io }: PersonaContext, name: string): Promi
 async function use({ home }: PersonaContext, name: string): Promise<Report> {
   const { choosePersona } = await import('../../agent/personas.ts')
   const { description = '' } = await choosePersona(home, name)
-  return { json: { chosen: name }, text: () => `New sessions get ${name}: ${printable(description)}\n` }
+  return { json: { chosen: name }, text: () => `New sessions now use ${name}: ${printable(description)}\n` }
 }

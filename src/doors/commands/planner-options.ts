@@ -5,7 +5,7 @@ import type { PlannerFactory } from '../../policies/policy.ts'
 import { listIn, type Options, type Values } from '../terminal/command.ts'
 
 export const PLANNER_OPTIONS = {
-  policy: { type: 'string', value: 'NAME', about: 'the preset that looks after conversations' },
+  policy: { type: 'string', value: 'NAME', about: 'the planner preset for conversations' },
   keep: {
     type: 'string',
     value: 'HOW',
@@ -14,17 +14,17 @@ export const PLANNER_OPTIONS = {
   protect: {
     type: 'string',
     value: 'TOOLS',
-    about: 'tools whose results thrifty and agent leave as they are, with commas between them',
+    about: 'tools whose results thrifty and agent never edit, separated by commas',
   },
   anchor: {
     type: 'string',
     value: 'CALLS',
-    about: 'after how many tool calls agent and stale-output repeat the goal; off for never',
+    about: 'the number of tool calls after which agent and stale-output repeat the goal, or off',
   },
   marks: {
     type: 'string',
     value: 'LIST',
-    about: 'thresholds of agent: budget=0.6,keep=20,warnFrom=0.8,limit=24000,preview=6000, or some of these',
+    about: 'thresholds of agent, any of: budget=0.6,keep=20,warnFrom=0.8,limit=24000,preview=6000',
   },
 } as const satisfies Options
 

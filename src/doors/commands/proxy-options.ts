@@ -12,18 +12,22 @@ import { PLANNER_OPTIONS, plannerFrom } from './planner-options.ts'
 
 export const PROXY_OPTIONS = {
   ...PLANNER_OPTIONS,
-  holdout: { type: 'string', value: 'SHARE', about: 'leave this share of them unedited, for comparison: 10% (0%)' },
+  holdout: {
+    type: 'string',
+    value: 'SHARE',
+    about: 'leave this share of the conversations unedited, for comparison: 10% (0%)',
+  },
   'server-edits': {
     type: 'string',
     value: 'WHEN',
-    about: 'have Anthropic clear old results itself: auto (where the agent asks for its beta), always, never',
+    about: 'let Anthropic clear old results itself: auto (if the agent asks for that beta), always, never',
   },
   tools: { type: 'boolean', about: 'give models the tools context and recall' },
-  memory: { type: 'string', value: 'USER', about: 'tell models the memory blocks of this user' },
-  workspace: { type: 'boolean', about: 'tell models the knowledge files of the workspace' },
-  'anthropic-upstream': { type: 'string', value: 'URL', about: 'in place of the address of Anthropic' },
-  'openai-upstream': { type: 'string', value: 'URL', about: 'in place of the address of OpenAI' },
-  'gemini-upstream': { type: 'string', value: 'URL', about: 'in place of the address of Gemini' },
+  memory: { type: 'string', value: 'USER', about: 'add the memory blocks of this user to the prompt' },
+  workspace: { type: 'boolean', about: 'add the knowledge files of the workspace to the prompt' },
+  'anthropic-upstream': { type: 'string', value: 'URL', about: 'the address of the Anthropic API' },
+  'openai-upstream': { type: 'string', value: 'URL', about: 'the address of the OpenAI API' },
+  'gemini-upstream': { type: 'string', value: 'URL', about: 'the address of the Gemini API' },
 } as const satisfies Options
 
 export type ProxyValues = Values<typeof PROXY_OPTIONS>

@@ -9,11 +9,11 @@ import { oneLine, printable } from '../terminal/output.ts'
 
 export const recall = defineCommand({
   name: 'recall',
-  summary: 'search everything that ever happened, in one session or in all',
+  summary: 'search everything that happened, in one session or in all',
   usage: '[QUERY...]',
   details:
-    'Ask a question, or give a line, a name, a path or a command: any word may match. Each hit says when it was, whether\n' +
-    'the model sees it now, and what its whole text costs. --around and --text then show one hit of a session.',
+    'The query is a question, a line, a name, a path or a command; any word may match. Each hit shows its time, whether\n' +
+    'the model sees it now, and the size of its whole text. --around and --text show more of one hit of a session.',
   examples: [
     'palimpsest recall why did the timezone test fail',
     'palimpsest recall "cannot find module" --session fix-login --type tool-result',
@@ -21,7 +21,7 @@ export const recall = defineCommand({
   ],
   options: {
     session: { type: 'string', short: 's', value: 'SESSION', about: 'only in this session' },
-    project: { type: 'string', value: 'FOLDER', about: 'only sessions that worked in this folder, e.g. . or my-app' },
+    project: { type: 'string', value: 'FOLDER', about: 'only sessions in this folder, such as . or my-app' },
     tag: { type: 'string', value: 'TAG', about: 'only sessions with this tag' },
     limit: { type: 'string', value: 'N', about: 'how many hits (20)' },
     type: {
@@ -30,22 +30,23 @@ export const recall = defineCommand({
       about: 'text, reasoning, tool-call, tool-result, or user, assistant, tool',
     },
     tool: { type: 'string', value: 'TOOLS', about: 'only calls and results of these tools' },
-    path: { type: 'string', value: 'PATHS', about: 'only calls about these files, and their results' },
-    since: { type: 'string', value: 'TIME', about: 'not before 2026-05-18 or 2026-05-18T09:00Z' },
-    until: { type: 'string', value: 'TIME', about: 'not after it' },
-    around: { type: 'string', value: 'ID', about: 'the context of a hit of --session' },
-    text: { type: 'string', value: 'ID', about: 'the whole text of a hit of --session' },
+    path: { type: 'string', value: 'PATHS', about: 'only calls on these files, and their results' },
+    since: { type: 'string', value: 'TIME', about: 'only hits from this time on: 2026-05-18 or 2026-05-18T09:00Z' },
+    until: { type: 'string', value: 'TIME', about: 'only hits up to this time' },
+    around: { type: 'string', value: 'ID', about: 'show what surrounds this hit of --session' },
+    text: { type: 'string', value: 'ID', about: 'show the whole text of this hit of --session' },
   },
   async run({ args, values, session, openIfThere }) {
     const id = values.around ?? values.text
     if (id !== undefined) {
       if (values.session === undefined)
-        throw new PalimpsestError('INVALID_INPUT', 'Name the session of the hit: --session')
+        throw new PalimpsestError('INVALID_INPUT', 'Name the session of the hit with --session.')
       const own = await session(values.session)
       return values.around === undefined ? showText(own, id) : showAround(own, id)
     }
     const query = args.join(' ')
-    if (query === '') throw new PalimpsestError('INVALID_INPUT', 'Say what to look for: palimpsest recall timezone')
+    if (query === '')
+      throw new PalimpsestError('INVALID_INPUT', 'Give something to search for: palimpsest recall timezone')
     const options = { limit: numberOption(values.limit, '--limit') ?? 20, ...narrowedBy(values) }
     const scope = scopeOf(values)
     const { hits, behind } =
@@ -109,9 +110,9 @@ function scopeOf({ project, tag }: { project?: string | undefined; tag?: string 
 
 export const restore = defineCommand({
   name: 'restore',
-  summary: 'bring an original back at the end of the view, where it costs no cache',
+  summary: 'show an original again at the end of the view, without a cache miss',
   usage: 'SESSION ID',
-  details: 'ID is that of an edit (e3) or of a part (the eight digits that show and recall print).',
+  details: 'ID is the id of an edit (e3) or of a part (the eight digits printed by show and recall).',
   examples: ['palimpsest restore fix-login 5f0c2a91'],
   options: {},
   async run({ args, session }) {

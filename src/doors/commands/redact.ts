@@ -12,22 +12,22 @@ type Covered = { session: string; kinds: Record<string, number> }
 
 export const redact = defineCommand({
   name: 'redact',
-  summary: 'cover secrets, a text or a pattern in the ledger for good',
+  summary: 'redact secrets, a text or a pattern in the ledger permanently',
   usage: '[SESSION]',
   details:
-    'In one session or in all: in messages, edits, kept files and the search index a mask of the same length takes its\n' +
-    'place. It cannot be undone. The hashes are computed anew from there on, and an event says when and by whom. Forks that\n' +
-    'share the text are changed too. Clients that go on with the conversation keep working. Replace a leaked key as well.',
+    'In one session or in all. A mask of the same length replaces the text in messages, edits, kept files and the search\n' +
+    'index. This cannot be undone. Hashes are computed anew from there on, and an event records time and author. Forks that\n' +
+    'share the text are changed too. Clients can continue the conversation. Remember to replace a leaked key.',
   examples: [
     'palimpsest redact --secrets',
     'palimpsest redact fix-login --text "the passphrase" --dry-run',
     "palimpsest redact --pattern 'AB-[0-9]{6}'",
   ],
   options: {
-    secrets: { type: 'boolean', about: 'everything that palimpsest secrets finds' },
-    text: { type: 'string', value: 'STRING', about: `this text, of at least ${SHORTEST_TEXT} characters` },
-    pattern: { type: 'string', value: 'REGEXP', about: 'what this regular expression of JavaScript matches' },
-    'dry-run': { type: 'boolean', about: 'show what would be covered, and change nothing' },
+    secrets: { type: 'boolean', about: 'redact everything that palimpsest secrets finds' },
+    text: { type: 'string', value: 'STRING', about: `redact this text, of at least ${SHORTEST_TEXT} characters` },
+    pattern: { type: 'string', value: 'REGEXP', about: 'redact what this JavaScript regular expression matches' },
+    'dry-run': { type: 'boolean', about: 'show what would be redacted, and change nothing' },
     yes: { type: 'boolean', short: 'y', about: 'do not ask' },
   },
   async run({ args: [only], values, open, io, home }) {
@@ -40,7 +40,7 @@ export const redact = defineCommand({
     if (values['dry-run'] || found.length === 0) return { ...report, notes: ['Nothing was redacted.'] }
     if (!values.yes) {
       io.stderr.write(`${linesOf(found).join('\n')}\n`)
-      if (!(await confirm(io, 'Cover it for good?'))) return { ...report, notes: ['Nothing was redacted.'], exit: 1 }
+      if (!(await confirm(io, 'Redact permanently?'))) return { ...report, notes: ['Nothing was redacted.'], exit: 1 }
     }
     const { openServerStore } = await import('../server/server-store.ts')
     const store = await openServerStore(home, io.env)
@@ -55,10 +55,10 @@ type Given = { secrets?: boolean | undefined; text?: string | undefined; pattern
 
 function toRedact({ secrets, text, pattern }: Given): ToRedact {
   if ([secrets === true, text !== undefined, pattern !== undefined].filter(Boolean).length !== 1) {
-    throw new PalimpsestError('INVALID_INPUT', 'Say what to redact: --secrets, --text STRING or --pattern REGEXP.')
+    throw new PalimpsestError('INVALID_INPUT', 'Use --secrets, --text STRING or --pattern REGEXP.')
   }
   if (text !== undefined && text.length < SHORTEST_TEXT) {
-    throw new PalimpsestError('INVALID_INPUT', `--text takes at least ${SHORTEST_TEXT} characters.`)
+    throw new PalimpsestError('INVALID_INPUT', `--text needs at least ${SHORTEST_TEXT} characters.`)
   }
   if (pattern !== undefined) return { pattern: toPattern(pattern) }
   return text === undefined ? { secrets: true } : { text }

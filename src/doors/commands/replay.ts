@@ -28,12 +28,12 @@ const SPARK_STEPS = 24
 
 export const replay = defineCommand({
   name: 'replay',
-  summary: 'replay recorded sessions under policies: tokens sent, cost, and quotes lost',
+  summary: 'replay recorded sessions with planners and compare tokens, cost and lost quotes',
   usage: 'FILE...',
   details:
-    'FILE is a transcript of a known agent, or a folder with transcripts. Shares are of what `none` comes to, which\n' +
-    'sends everything. Evidence is the share of passages that the recorded agent then quoted and that are still in view;\n' +
-    'the effective cost adds what it takes to fetch the others again. Explained in docs/replay.md.',
+    'FILE is a transcript of a known agent, or a folder of transcripts. Percentages are relative to `none`, which\n' +
+    'sends everything. Evidence is the share of later quotes whose source is still in view when the agent quotes it;\n' +
+    'the cost with fetching adds the cost of fetching the others again. See docs/replay.md.',
   examples: [
     'palimpsest replay session.jsonl',
     'palimpsest replay session.jsonl --policy none,stale-output,thrifty --svg cost.svg',
@@ -43,22 +43,22 @@ export const replay = defineCommand({
     policy: {
       type: 'string',
       value: 'A,B',
-      about: 'presets to compare, and your own of palimpsest.json (none,thrifty)',
+      about: 'presets to compare, including your own from palimpsest.json (none,thrifty)',
     },
-    model: { type: 'string', value: 'NAME', about: 'whose prices, window and rules (the recorded one)' },
+    model: { type: 'string', value: 'NAME', about: 'the model for prices, window and rules (the recorded one)' },
     'cache-ttl': {
       type: 'string',
       value: 'NAME',
-      about: 'the cache lifetime that requests ask for, such as 1h (as reported)',
+      about: 'the cache lifetime, such as 1h (as reported)',
     },
     overhead: {
       type: 'string',
       value: 'TOKENS',
-      about: 'system prompt and tools (as reported; 18000 where it was not)',
+      about: 'size of system prompt and tools (as reported, or 18000)',
     },
-    'min-calls': { type: 'string', value: 'N', about: 'leave out sessions with fewer calls of the model (1)' },
-    svg: { type: 'string', value: 'OUT', about: 'plot tokens and cost per call of the longest session' },
-    explain: { type: 'boolean', about: 'say every decision, not only those that saved most' },
+    'min-calls': { type: 'string', value: 'N', about: 'skip sessions with fewer model calls (1)' },
+    svg: { type: 'string', value: 'OUT', about: 'write a plot of tokens and cost per call for the longest session' },
+    explain: { type: 'boolean', about: 'print every decision, not only those that saved most' },
   },
   async run({ args, values, io, home }) {
     const overhead = numberOption(values.overhead, '--overhead')
@@ -122,7 +122,7 @@ async function readSessions(
   if (found.length > 0) return found
   throw new PalimpsestError(
     'INVALID_INPUT',
-    `There is no session with ${amount(Math.max(1, minCalls), 'call')} in ${paths.join(', ')}.`,
+    `There is no session with at least ${amount(Math.max(1, minCalls), 'call')} in ${paths.join(', ')}.`,
     {
       paths: [...paths],
     },
@@ -141,7 +141,7 @@ async function plannersOf(list: string, home: string): Promise<PlannerFactory[]>
   const known = [...presets, ...seedPresets, ...(own ? [own] : [])].map(({ name }) => name).join(', ')
   throw new PalimpsestError(
     'CONFIG_INVALID',
-    `There is no policy ${JSON.stringify(unknown ?? list)}. Known are: ${known}.`,
+    `There is no preset ${JSON.stringify(unknown ?? list)}. Known presets: ${known}.`,
     {
       policy: unknown ?? list,
     },
@@ -181,7 +181,7 @@ type Shown = { rows: PricedRow[]; played: Played[]; model: string; explain: bool
 function* lines({ rows, played, model, explain }: Shown, paint: Paint): Generator<string> {
   const calls = played.reduce((total, { session }) => total + session.calls, 0)
   for (const row of rows) yield* decisionLines(row.policy, played, explain, paint)
-  yield `${amount(played.length, 'session')}, ${amount(calls, 'call')}, prices of ${printable(model)}; shares of what none comes to`
+  yield `${amount(played.length, 'session')}, ${amount(calls, 'call')}, prices of ${printable(model)}; percentages relative to none`
   yield ''
   const columns = [
     '*POLICY',
@@ -238,7 +238,7 @@ function* decisionLines(policy: string, played: readonly Played[], all: boolean,
   if (made.length === 0) return
   const largest = all ? made : made.toSorted((a, b) => b.saved - a.saved).slice(0, DECISIONS)
   const order = all ? largest : made.filter(decision => largest.includes(decision))
-  const more = made.length > order.length ? `, of which these saved most (all with --explain)` : ''
+  const more = made.length > order.length ? `; these saved most (--explain shows all)` : ''
   yield paint.bold(`${policy}: edits at ${amount(made.length, 'call')}${more}`)
   for (const { session, call, text, saved } of order) {
     const where = played.length > 1 ? `${printable(session)} ` : ''
@@ -276,7 +276,7 @@ function plotOf(name: string, outcomes: readonly Outcome[]): Plot {
   })
   return {
     title: `${name}: tokens and cost per call`,
-    description: `For each call of the model, the tokens that would be sent and what they cost, under ${outcomes.map(({ policy }) => policy).join(', ')}.`,
+    description: `For each model call, the tokens that would be sent and their cost, with ${outcomes.map(({ policy }) => policy).join(', ')}.`,
     panels: [
       panel('Tokens sent', 'tokens', call => call.tokens),
       panel('Cost (an uncached input token is 1)', 'cost', call => call.cost),

@@ -26,7 +26,7 @@ export const report = defineCommand({
   usage: '[DIR...]',
   details:
     'Looks at the sessions of Claude Code, Codex, pi, opencode, Gemini CLI and Copilot CLI on this machine, or in DIR.\n' +
-    'Nothing leaves this machine: no network is used, and the page loads nothing. Explained in docs/report.md.',
+    'Nothing leaves this machine: no network is used, and the page loads nothing. See docs/report.md.',
   examples: [
     'palimpsest report',
     'palimpsest report ~/.codex/sessions --out codex.html --hide-names',
@@ -34,18 +34,18 @@ export const report = defineCommand({
   ],
   options: {
     out: { type: 'string', value: 'FILE', about: `the page to write (${PAGE})` },
-    'hide-names': { type: 'boolean', about: 'leave out names of projects, files and servers, and what was asked for' },
-    model: { type: 'string', value: 'NAME', about: 'price everything by this model instead of the recorded ones' },
-    'min-calls': { type: 'string', value: 'N', about: 'leave out sessions with fewer calls of the model (1)' },
+    'hide-names': { type: 'boolean', about: 'leave out requests and the names of projects, files and servers' },
+    model: { type: 'string', value: 'NAME', about: 'use the prices of this model instead of the recorded ones' },
+    'min-calls': { type: 'string', value: 'N', about: 'skip sessions with fewer model calls (1)' },
     limit: {
       type: 'string',
       value: 'N',
-      about: 'stop after the file that reaches so many sessions, the newest files first (200)',
+      about: 'stop after the file that reaches this many sessions, newest files first (200)',
     },
     seconds: {
       type: 'string',
       value: 'N',
-      about: "replay sessions for the page's slider no longer than this, the most expensive first (until all are done)",
+      about: "seconds to spend on replays for the page's slider, most expensive sessions first (until all are done)",
     },
   },
   async run({ args, values, io, home, openIfThere }) {
@@ -62,16 +62,16 @@ export const report = defineCommand({
     const { found, left } = await readReports(files, { given, minCalls, limit, notes, progress })
     const titled = withTitles(found.map(one => one.report))
     const sessions = values['hide-names'] ? withoutNames(titled) : titled
-    if (sessions.length === 0) notes.push(`There is no session with ${amount(minCalls, 'call')} or more to report on.`)
+    if (sessions.length === 0) notes.push(`There is no session with at least ${amount(minCalls, 'call')}.`)
     const onlyJson = 'json' in values && values.json === true && values.out === undefined
     if (sessions.length > 0 && !onlyJson) {
       const { toHtml } = await import('../../replay/report-page.ts')
       const knob = await readKnob(found, { given, seconds, progress: startProgress(io, found.length) })
-      if (knob.sessions < found.length) notes.push(`The slider is of ${knob.sessions} of ${found.length} sessions.`)
+      if (knob.sessions < found.length) notes.push(`The slider covers ${knob.sessions} of ${found.length} sessions.`)
       const savedSoFar = args.length > 0 ? 0 : await savedIn(await openIfThere())
       const out = values.out ?? PAGE
       await writeOutput(out, toHtml(sessions, { savedSoFar, knob, left, hidesNames: values['hide-names'] === true }))
-      notes.push(`The page is ${out}. Open it in a browser.`)
+      notes.push(`Written to ${out}. Open it in a browser.`)
     }
     notes.push(...new Set(sessions.flatMap(({ assumed }) => assumed)))
     const totals = totalsOf(sessions)
@@ -118,10 +118,10 @@ async function readReports(
     }
   }
   const repeated = [...copies.values()].flat().filter(copied => copied !== undefined).length
-  if (repeated > 0) notes.push(`${amount(repeated, 'session')} began as a copy of another: copied calls count once.`)
+  if (repeated > 0) notes.push(`${amount(repeated, 'session')} started as a copy of another; copied calls are counted once.`)
   if (left > 0)
     notes.push(
-      `${amount(left, 'older file')} left out, so the sums lack them: raise --limit, which is ${limit} sessions.`,
+      `${amount(left, 'older file')} left out of all sums: raise --limit, which is ${limit} sessions.`,
     )
   progress.done()
   return { found, left }
@@ -142,7 +142,7 @@ async function readKnob(found: readonly Found[], { given, seconds, progress }: T
     const transcript = await readFound(own[0]!.file, [])
     for (const { report: one, file, copied } of own) {
       if (performance.now() >= until) break
-      progress.step(`what the knob does  ${printable(file.path)}`)
+      progress.step(`replaying for the slider  ${printable(file.path)}`)
       const session = transcript?.sessions.find(({ id }) => id === one.id)
       if (session) knobs.push(await knobOn(withCopies(session, copied), one, given))
     }

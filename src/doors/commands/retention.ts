@@ -11,24 +11,28 @@ import { printable, table, timeOf } from '../terminal/output.ts'
 import { startProgress } from '../terminal/progress.ts'
 
 const OPTIONS = {
-  days: { type: 'string', value: 'N', about: 'sessions that nobody has used for so many days' },
-  megabytes: { type: 'string', value: 'N', about: 'what is beyond this size; the last used stay' },
-  per: { type: 'string', value: 'WHAT', about: 'the size is for each user, or each project' },
+  days: { type: 'string', value: 'N', about: 'delete sessions not used for this many days' },
+  megabytes: { type: 'string', value: 'N', about: 'delete sessions beyond this total size, least recently used first' },
+  per: { type: 'string', value: 'WHAT', about: 'apply the size per user or per project' },
   user: { type: 'string', value: 'USER', about: 'only sessions of this user' },
   project: { type: 'string', value: 'FOLDER', about: 'only sessions in this folder' },
   tag: { type: 'string', value: 'TAG', about: 'only sessions with this tag' },
-  except: { type: 'string', value: 'TAG', about: 'sessions with this tag stay' },
-  archive: { type: 'string', value: 'FOLDER', about: 'write each session there, compressed, before it is deleted' },
-  yes: { type: 'boolean', short: 'y', about: 'do it; without this, only show what would go' },
+  except: { type: 'string', value: 'TAG', about: 'keep sessions with this tag' },
+  archive: {
+    type: 'string',
+    value: 'FOLDER',
+    about: 'write each session to this folder, compressed, before it is deleted',
+  },
+  yes: { type: 'boolean', short: 'y', about: 'delete them; without this, only show what would be deleted' },
 } as const
 
 export const retention = defineCommand({
   name: 'retention',
-  summary: 'let old sessions go, archived first if wanted',
+  summary: 'delete old sessions, with an archive if wanted',
   usage: '',
   details:
-    'By the rules in palimpsest.json (`retention`), or by one rule on the command line. Only shows what would go unless you\n' +
-    'say --yes. A server does the same by the rules in palimpsest.json when it starts, and once a day. An archive is read by\n' +
+    'Uses the rules in palimpsest.json (`retention`), or one rule on the command line. Only shows what would be deleted unless\n' +
+    'you use --yes. A server applies the rules in palimpsest.json when it starts, and once a day. Archives can be read with\n' +
     'palimpsest import. See docs/privacy.md.',
   examples: [
     'palimpsest retention',
@@ -43,7 +47,9 @@ export const retention = defineCommand({
     const retired = await retiredNow(pal, rules, Date.now())
     if (!values.yes || retired.length === 0) {
       const notes =
-        retired.length === 0 ? 'Nothing is old or large enough to go.' : 'Nothing was deleted. Say --yes to do it.'
+        retired.length === 0
+          ? 'No session is old or large enough to be deleted.'
+          : 'Nothing was deleted. Use --yes to delete.'
       return { ...reportOf(retired), notes: [notes] }
     }
     const { openServerStore } = await import('../server/server-store.ts')
@@ -75,11 +81,11 @@ async function wanted(
   if (Object.keys(rule).length > 0) {
     const parsed = retentionSchema.safeParse({ rules: [rule] })
     if (parsed.success) return { ...parsed.data, ...where }
-    const message = 'A rule needs --days or --megabytes, each over 0; --per is user or project.'
+    const message = 'A rule needs --days or --megabytes, both over 0; --per must be user or project.'
     throw new PalimpsestError('INVALID_INPUT', message, { rule })
   }
   if (set) return { ...set, ...where }
-  const message = 'No rule is set. Put `retention` into palimpsest.json, or say --days or --megabytes.'
+  const message = 'No rule is set. Add `retention` to palimpsest.json, or use --days or --megabytes.'
   throw new PalimpsestError('INVALID_INPUT', message)
 }
 

@@ -16,11 +16,11 @@ import { PROXY_OPTIONS, proxyOptionsFrom } from './proxy-options.ts'
 
 export const runAgent = defineCommand({
   name: 'run',
-  summary: 'run an agent with the proxy in front of its model',
+  summary: 'run an agent through the proxy',
   usage: 'AGENT [ARGUMENTS...]',
   details: [
-    'Knows claude, codex, opencode, pi, gemini, aider and qwen; any other program gets the usual variables.',
-    'Put -- before the agent, so that its own options are not taken for ours.',
+    'Knows claude, codex, opencode, pi, gemini, aider and qwen; other programs get the usual environment variables.',
+    'Put -- before the agent, so that its own options are not read as options of palimpsest.',
   ].join('\n'),
   examples: ['palimpsest run -- claude', 'palimpsest run --policy thrifty -- codex exec "fix the tests"'],
   options: PROXY_OPTIONS,
@@ -81,12 +81,12 @@ export function runSummary({
   edits,
   cost,
 }: Pick<Totals, 'calls' | 'passed' | 'tokensIn' | 'tokensSent' | 'saved' | 'edits' | 'cost'>): string {
-  if (calls === 0 && passed === 0) return 'palimpsest: no call of a model went through the proxy'
+  if (calls === 0 && passed === 0) return 'palimpsest: no model calls went through the proxy'
   if (calls === 0) return `palimpsest: ${amount(passed, 'request')} passed through the proxy unrecorded`
   const less = tokensIn > 0 ? Math.round((1 - tokensSent / tokensIn) * 100) : 0
   const money = `${saved < 0 ? 'lost' : 'saved'} ${asDollars(Math.abs(saved))} of ${asDollars(cost + Math.max(0, saved))}`
   const sums = `${short(tokensIn)} tokens came in, ${short(tokensSent)} were sent (${less}% less)`
-  return `palimpsest: ${amount(calls, 'call')}, ${amount(edits, 'edit')}; ${sums}; ${money} by the price table, cache costs counted`
+  return `palimpsest: ${amount(calls, 'call')}, ${amount(edits, 'edit')}; ${sums}; ${money} by the price table, including cache costs`
 }
 
 function short(tokens: number): string {
@@ -113,7 +113,7 @@ function notStarted(command: string, agent: Agent | undefined, cause: Error): Pa
   const isMissing = 'code' in cause && cause.code === 'ENOENT'
   const message =
     isMissing && agent
-      ? `${agent.title} is not on this machine: there is no ${command}. Get it: ${agent.get}`
+      ? `${agent.title} is not installed: ${command} was not found. Get it with: ${agent.get}`
       : `Cannot start ${command}: ${isMissing ? 'there is no such program' : cause.message}.`
   return new PalimpsestError('INVALID_INPUT', message, { command }, cause)
 }

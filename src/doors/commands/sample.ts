@@ -7,7 +7,7 @@ const SHOWN = 24
 
 export const sample = defineCommand({
   name: 'sample',
-  summary: 'make a session of an agent at work, show the end of it, and say what to try',
+  summary: 'create a sample session, show its end, and suggest what to try',
   usage: '',
   examples: ['palimpsest sample', 'palimpsest sample --home /tmp/try'],
   options: { full: { type: 'boolean', about: 'show whole texts' } },
@@ -21,9 +21,9 @@ export const sample = defineCommand({
     const program = programName(io.env)
     const next = [
       ['all of it, from the first request on', `show ${SAMPLE}`],
-      ['bring back the log that the agent distilled', `undo ${SAMPLE} ${distilled?.edit.id ?? '--last'}`],
+      ['bring back the output that the agent distilled', `undo ${SAMPLE} ${distilled?.edit.id ?? '--last'}`],
       ['search what is no longer in view', `recall "weekly-report mailed" --session ${SAMPLE}`],
-      ['see what else could go', `edit ${SAMPLE} --suggest`],
+      ['see what else could be removed', `edit ${SAMPLE} --suggest`],
     ] as const
     return {
       json: report.json,

@@ -11,9 +11,9 @@ export const secrets = defineCommand({
   summary: 'find texts in the ledger that look like keys or tokens',
   usage: '[SESSION]',
   details:
-    'In one session or in all: keys of Anthropic, OpenAI, Google, AWS and Stripe, tokens of GitHub, GitLab, Slack, npm and\n' +
-    'Palimpsest, JWTs and private keys, by their shape. It prints the first four and last two characters. A password\n' +
-    'without such a shape is not found. Ends with 1 when it has found something.',
+    'In one session or in all. Finds keys of Anthropic, OpenAI, Google, AWS and Stripe, tokens of GitHub, GitLab, Slack, npm and\n' +
+    'Palimpsest, JWTs and private keys, by their format. Prints the first four and last two characters. A password\n' +
+    'without such a format is not found. Exits with 1 if something was found.',
   examples: ['palimpsest secrets', 'palimpsest secrets fix-login --json'],
   options: {},
   async run({ args: [only], open, openIfThere }) {
@@ -35,7 +35,7 @@ export const secrets = defineCommand({
       notes: [
         found.length === 0
           ? `Nothing in ${amount(names.length, 'session')} looks like a secret.`
-          : 'Everybody who can read the home can read them: replace these keys at their providers.',
+          : 'Anyone who can read the home can read them. Replace these keys at their providers.',
       ],
       exit: found.length > 0 ? 1 : 0,
     }

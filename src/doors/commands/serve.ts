@@ -18,28 +18,37 @@ export const serve = defineCommand({
   summary: 'serve sessions, memory, the agent, the proxy and MCP over HTTP',
   usage: '',
   details:
-    'On loopback it needs no token; beyond it, and under names of your own, always (palimpsest token create).\n' +
-    `Without --port it takes ${DEFAULT_PORT}, or a free one if that is taken. Ends with Ctrl-C, when running requests are done.`,
+    'Needs no token on loopback. Other addresses and host names always need one (palimpsest token create).\n' +
+    `Without --port it uses ${DEFAULT_PORT}, or a free port if that is taken. Ctrl-C stops it after running requests are done.`,
   examples: [
     'palimpsest serve',
     'palimpsest serve --port 9000 --require-token',
     'palimpsest serve --host 0.0.0.0 --allow-host memory.example.org',
   ],
   options: {
-    port: { type: 'string', short: 'p', value: 'N', about: `where to listen (${DEFAULT_PORT}; 0 for a free one)` },
+    port: {
+      type: 'string',
+      short: 'p',
+      value: 'N',
+      about: `the port to listen on (${DEFAULT_PORT}; 0 for a free one)`,
+    },
     host: { type: 'string', value: 'HOST', about: 'the address to listen on (127.0.0.1)' },
-    'allow-host': { type: 'string', multiple: true, value: 'NAME', about: 'a further name under which it is reached' },
-    'public-url': { type: 'string', value: 'URL', about: 'where users reach it, for links in answers (as asked)' },
-    'require-token': { type: 'boolean', about: 'ask for a token on loopback too' },
-    rate: { type: 'string', value: 'N', about: 'requests a second of one caller (50; 0 for no limit)' },
+    'allow-host': { type: 'string', multiple: true, value: 'NAME', about: 'another host name of this server' },
+    'public-url': {
+      type: 'string',
+      value: 'URL',
+      about: 'the public address, for links in answers (the address of the request)',
+    },
+    'require-token': { type: 'boolean', about: 'require a token on loopback too' },
+    rate: { type: 'string', value: 'N', about: 'requests per second for each caller (50; 0 for no limit)' },
     ...PROXY_OPTIONS,
     'agent-root': {
       type: 'string',
       value: 'DIR',
-      about: 'let everybody the agent serves work with files and commands in this folder',
+      about: 'let all users of the agent use files and commands in this folder',
     },
-    sample: { type: 'boolean', about: 'make a sample session first, if there is none, with its proposal to remember' },
-    demo: { type: 'boolean', about: 'where no model is set up, let a script on a sample project be the agent' },
+    sample: { type: 'boolean', about: 'create the sample session first, with its memory proposal' },
+    demo: { type: 'boolean', about: 'use a scripted agent on a sample project if no model is configured' },
   },
   async run({ values, home, io, open }) {
     tuneForServing()
@@ -111,7 +120,7 @@ export const serve = defineCommand({
     announce(listening, { io, home, port, hasWeb, hasTokens })
     keepYoungSpace()
     await stopped
-    io.stderr.write('Stopping: running requests are finished first.\n')
+    io.stderr.write('Stopping after running requests are done.\n')
     await stopRetention()
     await listening.close()
     await telemetry?.close()
@@ -208,10 +217,10 @@ function announce({ url, port, server }: Listening, given: Announced): void {
   if (given.hasWeb) lines.splice(1, 0, `  web UI   open ${url} in a browser`)
   else lines.push('  web UI   not built: node scripts/build-web.ts')
   if (given.port === undefined && port !== DEFAULT_PORT)
-    lines.push(`  port     ${DEFAULT_PORT} is taken, so this is a free one`)
+    lines.push(`  port     ${DEFAULT_PORT} is taken; this is a free port`)
   lines.push(`  token    ${server.requireToken ? 'needed' : 'not needed on this machine'}`)
   if (server.requireToken && !given.hasTokens) {
-    lines.push(`  there is none yet: palimpsest token create --user NAME --role admin --home ${home}`)
+    lines.push(`  none yet: palimpsest token create --user NAME --role admin --home ${home}`)
   }
   io.stdout.write(`${lines.join('\n')}\n`)
 }

@@ -225,7 +225,7 @@ export function isPortTaken(port: number): Promise<boolean> {
 /** The command, if one is needed, that lets a user's service run while the user is not logged in. */
 export function lingerHint(kind: ServiceKind): string | undefined {
   if (kind !== 'systemd') return undefined
-  return `It runs while you are logged in; to keep it without: loginctl enable-linger ${userInfo().username}`
+  return `It runs while you are logged in. To keep it running after logout: loginctl enable-linger ${userInfo().username}`
 }
 
 function ran([program = '', ...args]: readonly string[], env: Environment): Promise<{ ok: boolean; text: string }> {

@@ -8,14 +8,14 @@ import { printable, table, timeOf } from '../terminal/output.ts'
 
 export const sessions = defineCommand({
   name: 'sessions',
-  summary: 'list the sessions, the last used first',
+  summary: 'list sessions, most recently used first',
   usage: '',
   examples: ['palimpsest sessions', 'palimpsest sessions --contains login --limit 5'],
   options: {
-    limit: { type: 'string', value: 'N', about: 'how many to list (100)' },
-    contains: { type: 'string', value: 'TEXT', about: 'only those with this text in their name, policy or model' },
-    tag: { type: 'string', value: 'TAG', about: 'only those with this tag' },
-    after: { type: 'string', value: 'SESSION', about: 'only those that follow this one in the list' },
+    limit: { type: 'string', value: 'N', about: 'the number of sessions to list (100)' },
+    contains: { type: 'string', value: 'TEXT', about: 'only sessions with this text in their name, policy or model' },
+    tag: { type: 'string', value: 'TAG', about: 'only sessions with this tag' },
+    after: { type: 'string', value: 'SESSION', about: 'only sessions after this one in the list' },
   },
   async run({ values, openIfThere, home }) {
     const pal = await openIfThere()

@@ -5,11 +5,11 @@ import { printable } from '../terminal/output.ts'
 
 export const share = defineCommand({
   name: 'share',
-  summary: 'write a session as one HTML file to read, for others',
+  summary: 'write a session as one HTML file for others to read',
   usage: 'SESSION',
   details:
-    'The conversation as it happened, what the model was shown instead, and why. The file opens offline, loads nothing and\n' +
-    'runs nothing. What looks like a secret is covered. Read it before you send it: it holds everything else that was said.',
+    'Shows the original conversation, what the model saw instead, and why. The file works offline, loads nothing and\n' +
+    'runs no scripts. Text that looks like a secret is redacted. Read it before you send it: it has everything else.',
   examples: ['palimpsest share fix-login', 'palimpsest share fix-login --out demo.html --hide-names'],
   options: {
     out: { type: 'string', value: 'FILE', about: 'the file to write (SESSION.html)' },
@@ -28,7 +28,7 @@ export const share = defineCommand({
     const { html, secrets } = await sharePage(session, { info, summary, hidesNames })
     const out = values.out ?? `${hidesNames ? 'session' : safeName(name)}.html`
     await writeOutput(out, html)
-    const covered = secrets === 0 ? [] : [`Texts that look like secrets were covered in ${amount(secrets, 'place')}.`]
+    const covered = secrets === 0 ? [] : [`Text that looks like a secret was redacted in ${amount(secrets, 'place')}.`]
     return {
       json: { session: name, file: out, bytes: Buffer.byteLength(html), secrets },
       text: () => [printable(out)],

@@ -18,16 +18,16 @@ import { beginning, oneLine, type Paint, printable } from '../terminal/output.ts
 
 export const show = defineCommand({
   name: 'show',
-  summary: 'show the view, and the hidden parts with author and reason',
+  summary: 'show the view and what edits hide, with author and reason',
   usage: 'SESSION',
   details:
-    'Every message is under the number of its entry. The eight digits above a long text or behind a result name\n' +
-    'it for edit --discard, edit --distill and restore; --json has those of all texts.',
+    'Each message has the number of its entry. The eight digits above a long text or after a result are its id\n' +
+    'for edit --discard, edit --distill and restore; --json has the ids of all texts.',
   examples: ['palimpsest show fix-login', 'palimpsest show fix-login --original --last 10'],
   options: {
-    original: { type: 'boolean', about: 'show the entries as they happened, before any edit' },
+    original: { type: 'boolean', about: 'show the original entries, without edits' },
     full: { type: 'boolean', about: 'show whole texts' },
-    last: { type: 'string', value: 'N', about: 'only what is shown for the last N entries' },
+    last: { type: 'string', value: 'N', about: 'only the last N entries' },
   },
   async run({ args, values, session }) {
     const opened = await session(args[0]!)
@@ -62,7 +62,7 @@ export async function reportView(
       yield `${paint.bold(session.id)}  ${amount(length, 'entry').replace('entrys', 'entries')}, policy ${head.policy}`
       yield `${amount(head.messages, 'message')} and ${amount(head.tokens, 'token')} in view; ${savedBy(view, head.saved)}`
       for (const slot of slots) yield* slotLines(slot, { full, paint })
-      if (view.waiting.length > 0) yield `\n${paint.yellow(`waits for the results of ${view.waiting.join(', ')}`)}`
+      if (view.waiting.length > 0) yield `\n${paint.yellow(`waiting for the results of ${view.waiting.join(', ')}`)}`
       for (const { rule, message } of view.report) yield `\n${paint.red(`${rule}: ${message}`)}`
     },
   }

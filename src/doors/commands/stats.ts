@@ -8,12 +8,12 @@ import { type Paint, printable, table } from '../terminal/output.ts'
 
 export const stats = defineCommand({
   name: 'stats',
-  summary: 'say what sessions cost and what edits saved',
+  summary: 'show what sessions cost and what edits saved',
   usage: '[SESSION]',
   details: [
-    'Counts what the provider reported for each call; calls that it did not report are estimated. What edits saved',
-    'is after what they made the provider write again. With a holdout (see',
-    'palimpsest run --holdout) the conversations that were edited are compared with those that were not.',
+    'Sums what the provider reported for each call; calls without a report are estimated. The savings of edits',
+    'are net of the cache that they made the provider write again. With a holdout (see',
+    'palimpsest run --holdout), edited conversations are compared with unedited ones.',
   ].join('\n'),
   examples: ['palimpsest stats', 'palimpsest stats fix-login --json', 'palimpsest stats --days 7'],
   options: {
@@ -36,7 +36,7 @@ export const stats = defineCommand({
       json: { sessions, ...groups },
       text: paint => describe(groups, read, paint),
       notes: [
-        ...(groups.all.calls === 0 ? [`There is no call in ${home} yet.`] : []),
+        ...(groups.all.calls === 0 ? [`There are no calls in ${home} yet.`] : []),
         ...new Set(read.flatMap(({ assumed }) => assumed)),
       ],
     }
@@ -77,7 +77,7 @@ function* describe({ all, edited, holdout }: Groups, read: readonly Read[], pain
   yield `messages      ${withCommas(all.tokensIn)} tokens came in, ${withCommas(all.tokensSent)} were sent (${less}% less)`
   yield `reported      ${withCommas(all.input)} input, ${withCommas(all.cacheRead)} from the cache, ${withCommas(all.cacheWrite)} to it, ${withCommas(all.output)} output`
   yield `paid          ${asDollars(all.cost)}`
-  yield `edits saved   ${paint.bold(asDollars(all.saved))}, after what they made the provider write again`
+  yield `edits saved   ${paint.bold(asDollars(all.saved))}, net of what the provider had to write again`
   yield `edits         ${counts(all.edits)}`
   yield `cache lost    ${counts(all.busts)}`
   if (holdout.calls === 0) return

@@ -27,7 +27,7 @@ export type Absent = 'no service' | 'no answer' | 'no call'
 const ABSENT: Record<Absent, string> = {
   'no service': 'no service is installed (palimpsest install claude)',
   'no answer': 'the service does not answer (palimpsest logs)',
-  'no call': 'no call of this session has come through yet',
+  'no call': 'no call of this session has been recorded yet',
 }
 
 /** The session that Claude Code names on stdin. */
@@ -76,5 +76,5 @@ export function statusText(status: Status | Absent): string {
 
 function freeNow({ free, parts }: Status): string {
   const tokens = parts.filter(({ id }) => free.includes(id)).reduce((total, part) => total + part.tokens, 0)
-  return tokens < 1000 ? 'edits free now' : `free now: take out ${Math.round(tokens / 1000)}k (palimpsest context)`
+  return tokens < 1000 ? 'edits free now' : `free now: remove ${Math.round(tokens / 1000)}k (palimpsest context)`
 }

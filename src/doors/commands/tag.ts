@@ -4,13 +4,13 @@ import { printable } from '../terminal/output.ts'
 
 export const tag = defineCommand({
   name: 'tag',
-  summary: 'put tags on a session, or show those it has',
+  summary: 'add tags to a session, or show its tags',
   usage: 'SESSION [TAG...]',
   details:
-    'Tags are words of your own. The list, the search and retention take them: palimpsest sessions --tag work. Without TAG\n' +
+    'Tags are your own words. sessions, recall and retention can filter by them: palimpsest sessions --tag work. Without TAG,\n' +
     'the tags of the session are shown.',
   examples: ['palimpsest tag fix-login work urgent', 'palimpsest tag fix-login --remove urgent'],
-  options: { remove: { type: 'string', value: 'TAGS', about: 'take these off, separated by commas' } },
+  options: { remove: { type: 'string', value: 'TAGS', about: 'remove these tags, separated by commas' } },
   async run({ args: [name = '', ...added], values, open }) {
     const pal = await open()
     const { tags: before = [] } = (await pal.mustFind(name)).about
@@ -23,11 +23,11 @@ export const tag = defineCommand({
 
 export const rename = defineCommand({
   name: 'rename',
-  summary: 'give a session a title, or show the one it has',
+  summary: 'give a session a title, or show its title',
   usage: 'SESSION [TITLE]',
   details:
-    'The list on the page and a shared file show the title instead of the first request; the session keeps its id. An\n' +
-    "empty title ('') takes it back.",
+    'The web UI and shared files show the title instead of the first request; the session keeps its id. An\n' +
+    "empty title ('') removes it.",
   examples: ['palimpsest rename fix-login "Sign-in fails after an update"'],
   options: {},
   async run({ args: [name = '', ...words], open }) {

@@ -7,16 +7,20 @@ import { printable, table, timeOf } from '../terminal/output.ts'
 const OPTIONS = {
   user: { type: 'string', value: 'USER', about: 'create: the user that the token is for' },
   role: { type: 'string', value: 'ROLE', about: 'create: user, agent or admin' },
-  name: { type: 'string', value: 'NAME', about: 'create: what it is for; of an agent, the name on its proposals' },
+  name: {
+    type: 'string',
+    value: 'NAME',
+    about: 'create: a name for the token; for an agent, the name on its proposals',
+  },
 } as const
 
 export const token = defineCommand({
   name: 'token',
-  summary: 'make, list and revoke the tokens of the server',
+  summary: 'create, list and revoke tokens for the server',
   usage: 'create|list|revoke [ID]',
   details:
-    "A user's token is for that user alone. An agent's reads and proposes for its user, and decides nothing. An\n" +
-    "admin's is for everybody. The token is the last word that create prints; it cannot be shown again.",
+    "A user's token gives access to that user's data. An agent's token can read and propose for its user, but not decide.\n" +
+    "An admin's token gives access to everything. create prints the token last; it cannot be shown again.",
   examples: [
     'palimpsest token create --user alice --role user',
     'palimpsest token create --user alice --role agent --name tutor',
@@ -32,7 +36,9 @@ export const token = defineCommand({
       if (action === 'create' && id === undefined) return await create(store, context, ROLES)
       if (action === 'list' && id === undefined) return await list(store)
       if (action === 'revoke' && id !== undefined) return await revoke(store, id)
-      throw new PalimpsestError('INVALID_INPUT', 'token takes create, list, or revoke with an id.', { action })
+      throw new PalimpsestError('INVALID_INPUT', 'Use token create, token list, or token revoke with an id.', {
+        action,
+      })
     } finally {
       await store.close()
     }
@@ -46,8 +52,9 @@ async function create(
 ): Promise<Report> {
   const { user } = values
   const role = roles.find(known => known === values.role)
-  if (!role) throw new PalimpsestError('INVALID_INPUT', `--role is one of ${roles.join(', ')}.`, { role: values.role })
-  if (user === undefined) throw new PalimpsestError('INVALID_INPUT', '--user names the user that the token is for.')
+  if (!role)
+    throw new PalimpsestError('INVALID_INPUT', `--role must be one of ${roles.join(', ')}.`, { role: values.role })
+  if (user === undefined) throw new PalimpsestError('INVALID_INPUT', 'Name the user of the token with --user.')
   const { checkUser } = await import('../../memory/checks.ts')
   checkUser(user)
   const name = values.name ?? (role === 'agent' ? 'agent' : '')
@@ -71,7 +78,7 @@ async function list(store: ServerStore): Promise<Report> {
   return {
     json: { tokens },
     text: paint => table(['ID', 'ROLE', 'USER', 'NAME', 'CREATED', 'LAST USED', 'STATE'], tokens.map(toCells), paint),
-    notes: tokens.length === 0 ? ['There are no tokens. Make one with: palimpsest token create'] : [],
+    notes: tokens.length === 0 ? ['There are no tokens. Create one: palimpsest token create'] : [],
   }
 }
 

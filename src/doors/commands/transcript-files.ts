@@ -93,5 +93,5 @@ function noting(path: string, notes: string[]): { add(problem: Problem): void; e
 
 function passedOver(path: string, error: unknown): string[] {
   if (!isPalimpsestError(error)) throw error
-  return error.code === 'FORMAT_UNKNOWN' ? [] : [`${printable(path)} is passed over: ${printable(error.message)}`]
+  return error.code === 'FORMAT_UNKNOWN' ? [] : [`${printable(path)} was skipped: ${printable(error.message)}`]
 }

@@ -18,11 +18,11 @@ type Damaged = { session: string; error: { code: ErrorCode; message: string } }
 
 export const verify = defineCommand({
   name: 'verify',
-  summary: 'check hashes, contents and legality, of one session or of all',
+  summary: 'check hashes, contents and legality of one session or of all',
   usage: '[SESSION]',
   details:
-    'Ends with 6 if a ledger is damaged, and with 4 if a view breaks a rule of its provider. Without --head it finds what\n' +
-    'does not fit; with it also what was cut off, removed, or written anew with hashes that fit.',
+    'Exits with 6 if a ledger is damaged, and with 4 if a view breaks a rule of its provider. Without --head it finds\n' +
+    'inconsistencies; with it, also what was cut off, removed, or rewritten with consistent hashes.',
   examples: ['palimpsest verify', 'palimpsest verify fix-login --json', 'palimpsest verify --head heads.json'],
   options: {
     head: { type: 'string', value: 'FILE', about: 'compare with what palimpsest head printed earlier (- for stdin)' },
@@ -74,11 +74,11 @@ function redactionsIn({ redacted = [] }: Checked): string[] {
 
 export const head = defineCommand({
   name: 'head',
-  summary: 'print where the hash chains end, to keep outside and verify against later',
+  summary: 'print the heads of the hash chains, to keep elsewhere and verify against later',
   usage: '[SESSION]',
   details:
-    'For one session, or for all of the home: how many events it has, the hash of the last one, which covers all before\n' +
-    'it, and its time. Keep it where whoever can write the home cannot write. It is not signed.',
+    'For one session or all of the home: the number of events, the time of the last one, and its hash, which covers all\n' +
+    'before it. Keep the output where those who can write to the home cannot. It is not signed.',
   examples: ['palimpsest head > heads.json', 'palimpsest head fix-login'],
   options: {},
   async run({ args: [only], open }) {
@@ -100,7 +100,7 @@ async function readHeads(path: string, only: string | undefined, io: Io): Promis
   const heads = parseHeads(jsonIn(await readInput(path, io), path), path)
   const sessions = new Map(heads.sessions.map(one => [one.session, one]))
   if (only === undefined || sessions.has(only)) return { sessions, removed: heads.removed }
-  throw new PalimpsestError('INVALID_INPUT', `${path} has no head of the session ${only}.`, { session: only })
+  throw new PalimpsestError('INVALID_INPUT', `${path} has no head for the session ${only}.`, { session: only })
 }
 
 /** The tombstones must lead to the head that was kept. */
@@ -117,7 +117,7 @@ async function verifyOne({ pal, removed }: There, id: string, kept?: Head): Prom
   if (kept && !(await pal?.find(id))) {
     const tombstone = removed.findLast(({ session, events }) => session === id && events >= kept.events)
     if (tombstone) return { session: id, deleted: { at: tombstone.at, by: tombstone.by, events: tombstone.events } }
-    const message = `The session was removed: the head that was kept has ${amount(kept.events, 'event')} of it.`
+    const message = `The session was removed: its kept head has ${amount(kept.events, 'event')}.`
     return { session: id, error: { code: 'LEDGER_CORRUPT', message } }
   }
   try {

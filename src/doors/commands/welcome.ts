@@ -14,10 +14,10 @@ import { programName } from '../terminal/program.ts'
 
 export const welcome = defineCommand({
   name: 'welcome',
-  summary: 'look at the last session on this machine, and say what to do next',
+  summary: 'show what the last session on this machine cost, and what to do next',
   usage: '',
   details:
-    'This is what palimpsest does without a command. Reads the sessions that agents keep; nothing leaves the machine.',
+    'Runs if you call palimpsest without a command. Reads the sessions that agents keep; nothing leaves the machine.',
   examples: ['palimpsest', 'palimpsest welcome --json'],
   options: {},
   async run(context) {
@@ -149,13 +149,13 @@ function* lines({ agents, last }: Seen, { steps, program, paint }: Told): Genera
   const named = agents.map(({ title, sessions }) =>
     sessions > 0 ? `${title} (${amount(sessions, 'session')})` : title,
   )
-  yield named.length > 0 ? `On this machine: ${named.join(', ')}` : 'No agent was found on this machine.'
+  yield named.length > 0 ? `On this machine: ${named.join(', ')}` : 'No agents were found on this machine.'
   yield ''
   const { calls, billedUsd, savedUsd, evidence, isEstimated } = last
   const where = last.project === '' ? '' : ` in ${printable(last.project)}`
   const when = last.at > 0 ? `, ${timeOf(last.at)}` : ''
   yield last.isSample
-    ? `There is no session of an agent yet, so this is the sample: ${amount(calls, 'call')} of ${printable(last.model)}.`
+    ? `No agent has a session here yet, so this is the sample: ${amount(calls, 'call')} of ${printable(last.model)}.`
     : `The last session: ${last.format}${where}${when}, ${amount(calls, 'call')} of ${printable(last.model)}.`
   const share = billedUsd > 0 ? Math.round((100 * savedUsd) / billedUsd) : 0
   const kept =
@@ -163,7 +163,7 @@ function* lines({ agents, last }: Seen, { steps, program, paint }: Told): Genera
       ? ` ${((100 * evidence.kept) / evidence.quotes).toFixed(1)} % of what it quoted later stays in view.`
       : ''
   yield `It cost ${isEstimated ? 'about ' : ''}$${billedUsd.toFixed(2)}. With Palimpsest ${paint.bold(`$${(billedUsd - savedUsd).toFixed(2)}, ${share} % less`)}.${kept}`
-  if (share <= 0) yield 'Short sessions have little to save: it grows with their length.'
+  if (share <= 0) yield 'Short sessions have little to save; the saving grows with their length.'
   yield ''
   for (const { key, what, command } of steps) {
     yield `  ${paint.bold(key)}  ${what.padEnd(12)} ${paint.dim(`${program} ${command.join(' ')}`)}`

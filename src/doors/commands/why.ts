@@ -16,19 +16,19 @@ const FILES = 6
 
 export const why = defineCommand({
   name: 'why',
-  summary: 'say why a session cost what it cost, call by call, and where the money went',
+  summary: 'explain the cost of a session, call by call, and where the money went',
   usage: 'SESSION',
   details:
-    'SESSION is one of the ledger, or a transcript of a known agent. Predicted is what the model of costs says, billed\n' +
-    'what the provider reported. Free edits are those that lose no cache: while it is cold, or of parts never sent.\n' +
-    'Explained in docs/report.md.',
+    'SESSION is a session of the ledger, or a transcript of a known agent. Predicted is the cost by our cost model, billed\n' +
+    'the cost by what the provider reported. Free edits lose no cache: it is cold, or the part was never sent.\n' +
+    'See docs/report.md.',
   examples: [
     'palimpsest why fix-login',
     'palimpsest why ~/.claude/projects/my-app/session.jsonl --calls',
     'palimpsest why fix-login --json',
   ],
   options: {
-    calls: { type: 'boolean', about: 'list every call, not only the most expensive' },
+    calls: { type: 'boolean', about: 'list every call, not only the most expensive ones' },
   },
   async run({ args: [name = ''], values, home, open }) {
     const { freeEditsOf, whyOf } = await import('../../replay/why.ts')
@@ -55,8 +55,10 @@ export const why = defineCommand({
 function notesOn({ calls }: Timeline, found: Why): string[] {
   const copied = calls.length - found.calls.length
   return [
-    ...(found.calls.length === 0 ? ['No call was made in this session yet.'] : []),
-    ...(copied > 0 ? [`${amount(copied, 'call')} at the beginning came from another session, which counts them.`] : []),
+    ...(found.calls.length === 0 ? ['This session has no calls yet.'] : []),
+    ...(copied > 0
+      ? [`${amount(copied, 'call')} at the beginning came from another session, where they are counted.`]
+      : []),
   ]
 }
 
@@ -101,7 +103,7 @@ async function ledgerTimeline(pal: Palimpsest, name: string): Promise<Timeline> 
 
 const CAUSES: Record<WhyCause, string> = {
   edit: 'our edit',
-  pause: 'cache lifetime over',
+  pause: 'cache expired',
   client: "the client's change",
   model: 'model switch',
   server: "the server's edit",
@@ -132,7 +134,7 @@ function* lines({ found, rent, free, all }: Shown, paint: Paint): Generator<stri
   yield ''
   yield* table(['FILE', ...RENT_COLUMNS], rentRows(rent.file, rent.dollars), paint)
   yield ''
-  yield `Free: ${amount(free.edits, 'edit')} that lose no cache (${amount(free.coldCalls, 'call')} found it cold) would have saved ${paint.bold(asDollars(free.savedUsd))}, with ${(free.evidence * 100).toFixed(1)} % of later quotes still visible.`
+  yield `Free edits: ${amount(free.edits, 'edit')} without a cache miss (the cache was cold in ${amount(free.coldCalls, 'call')}) would have saved ${paint.bold(asDollars(free.savedUsd))}, with ${(free.evidence * 100).toFixed(1)} % of later quotes still visible.`
 }
 
 const CAUSE_COLUMNS = ['CAUSE', '>CALLS', '>TOKENS LOST', '>COST OF IT', '>BILLED − PREDICTED']

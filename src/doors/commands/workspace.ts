@@ -6,13 +6,13 @@ import { oneLine, printable, table } from '../terminal/output.ts'
 
 export const workspace = defineCommand({
   name: 'workspace',
-  summary: 'make, show or find the knowledge files that every session starts with, and undo lines that agents added',
+  summary: 'create, show or find the knowledge files that every session starts with, and undo lines added by agents',
   usage: 'init|show|path|added|undo [ID]',
   details:
-    'init makes the files that are missing and leaves the others alone. show prints what a session is given at its start\n' +
-    '(and makes missing files, as a session does). path prints the folder: ~/.agent/workspace, unless --dir or\n' +
-    'PALIMPSEST_WORKSPACE names another; with PALIMPSEST_DATABASE_URL and neither of them they are in the database. added lists the lines that agents added, with their session and entry; undo ID\n' +
-    'takes one out again.',
+    'init creates missing files and leaves the others alone. show prints what a session is given at its start\n' +
+    '(and creates missing files, as a session does). path prints the folder: ~/.agent/workspace, unless --dir or\n' +
+    'PALIMPSEST_WORKSPACE names another. With PALIMPSEST_DATABASE_URL and neither of these, the files are in the database.\nadded lists the lines added by agents, with session and entry; undo ID\n' +
+    'removes one of them.',
   examples: ['palimpsest workspace init', 'palimpsest workspace show', 'cd "$(palimpsest workspace path)"'],
   options: { dir: { type: 'string', value: 'DIR', about: 'the folder of the knowledge files' } },
   async run({ args, values, home, io }) {
@@ -39,7 +39,10 @@ async function act(store: FileStore, [what, id]: readonly string[]): Promise<Rep
     case 'undo':
       return undo(store, id)
     default:
-      throw new PalimpsestError('INVALID_INPUT', `Say init, show, path, added or undo, not ${JSON.stringify(what)}.`)
+      throw new PalimpsestError(
+        'INVALID_INPUT',
+        `Use workspace init, show, path, added or undo, not ${JSON.stringify(what)}.`,
+      )
   }
 }
 
@@ -49,13 +52,13 @@ async function init(folder: FileStore): Promise<Report> {
   return {
     json: { folder: folder.folder, made },
     text: () => made.map(path => `${path}\n`).join(''),
-    notes: [made.length > 0 ? `Made in ${folder.folder}.` : `Everything is there already, in ${folder.folder}.`],
+    notes: [made.length > 0 ? `Created in ${folder.folder}.` : `All files already exist in ${folder.folder}.`],
   }
 }
 
 /** The folder for people to open; a workspace in a table has none. */
 function path({ folder, isTable }: FileStore): Report {
-  const notes = isTable ? ['These files are in the database: read them with show, change them on the page.'] : []
+  const notes = isTable ? ['These files are in the database. Read them with show; change them in the web UI.'] : []
   return { json: { folder, inDatabase: isTable }, text: () => (isTable ? '' : `${folder}\n`), notes }
 }
 
@@ -81,16 +84,16 @@ async function added(folder: FileStore): Promise<Report> {
       const rows = cells.map(row => row.map(printable))
       yield* table(['ID', 'FILE', 'SESSION', 'ENTRY', 'LINE'], rows, paint)
     },
-    notes: lines.length === 0 ? ['Agents have added nothing.'] : [],
+    notes: lines.length === 0 ? ['Agents have added no lines.'] : [],
   }
 }
 
 async function undo(folder: FileStore, id: string | undefined): Promise<Report> {
-  if (id === undefined) throw new PalimpsestError('INVALID_INPUT', 'Say which line: palimpsest workspace undo ID')
+  if (id === undefined) throw new PalimpsestError('INVALID_INPUT', 'Name the line: palimpsest workspace undo ID')
   const { removeLine } = await import('../../memory/workspace.ts')
   const line = await removeLine({ folder }, id)
   return {
     json: { folder: folder.folder, removed: line },
-    text: () => `Taken out of ${line.path}: ${printable(line.text)}\n`,
+    text: () => `Removed from ${line.path}: ${printable(line.text)}\n`,
   }
 }

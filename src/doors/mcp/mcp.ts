@@ -128,7 +128,7 @@ export function createMcpHandler(options: McpOptions): (request: Request) => Pro
   return async request => {
     if (isForeign(request)) return refused(403, 'Pages of other origins may not call this server')
     if (request.method !== 'POST') {
-      return refused(405, 'This server keeps no streams and no sessions: use POST', { allow: 'POST' })
+      return refused(405, 'This server has no streams and no sessions: use POST', { allow: 'POST' })
     }
     const server = buildServer(options, { contextOf })
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })

@@ -14,7 +14,7 @@ import { partId } from '../../view/shown-texts.ts'
 import { dayOf } from '../../view/totals.ts'
 
 const LONGEST_BASE = 150
-const TITLE = 'Long outputs of commands that ran over MCP'
+const TITLE = 'Long outputs of commands run over MCP'
 
 type Place = { pal: Palimpsest; session: string; root: string }
 type Ran = { tool: string; input: unknown; result: ToolResult; now: number }
@@ -35,7 +35,7 @@ export async function keepOutput(place: Place, { tool, input, result, now }: Ran
     return `${text}\n[All of it: recall(${part})]`
   } catch (error) {
     // The command has run: its client must see what it did.
-    return `${text}\n[The rest could not be kept: ${messageOf(error)}]`
+    return `${text}\n[The rest could not be saved: ${messageOf(error)}]`
   }
 }
 

@@ -48,7 +48,7 @@ export const resourceTemplates = [
   {
     uriTemplate: `${SCHEME}sessions/{id}`,
     name: 'session',
-    description: 'A session as the model is shown it now: messages, tokens, edits in force',
+    description: 'The current view of a session: messages, tokens, edits in force',
     mimeType: 'application/json',
   },
   {
@@ -113,7 +113,7 @@ export function listPrompts() {
     {
       name: PROMPT,
       title: 'Agent instructions',
-      description: 'How to use these tools, and what the workspace knows: for the beginning of a session',
+      description: 'How to use these tools, and the knowledge of the workspace: for the beginning of a session',
     },
   ]
 }

@@ -136,7 +136,7 @@ function untouchable(body: Wire): Untouchable | undefined {
   const details = goesOn
     ? { error_code: 'thread_not_found' }
     : { error_code: 'thread_unsupported_request', unsupported: ['thread'] }
-  const message = 'Message threads are not kept here. Send the whole conversation.'
+  const message = 'Message threads are not supported. Send the whole conversation.'
   const type = goesOn ? 'not_found_error' : 'invalid_request_error'
   return { status: goesOn ? 404 : 400, body: { type: 'error', error: { type, message, details } } }
 }

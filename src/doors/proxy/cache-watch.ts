@@ -39,14 +39,16 @@ export class CacheWatch {
     const lost = lostTokens(last.usage, usage, model)
     if (lost === 0) {
       const keptLonger = gap > model.ttl && read > 0 && last.cached >= model.minimum
-      return keptLonger ? { ttl: gap, sentence: `${belief(last, model)} is over; ${thousands(read)} came from it` } : {}
+      return keptLonger
+        ? { ttl: gap, sentence: `${belief(last, model)}, which is over; ${thousands(read)} were read from it` }
+        : {}
     }
     const cause = causeOf({ sent, last, answer, gap, ttl: model.ttl })
     const miss = { cause, tokens: lost }
     if (cause !== 'provider') return { miss }
     return {
       miss,
-      sentence: `${belief(last, model)}; ${thousands(read)} came from it, and only the provider knows why`,
+      sentence: `${belief(last, model)}; ${thousands(read)} were read from it, for a reason that only the provider knows`,
     }
   }
 }
@@ -60,7 +62,7 @@ export type Outcome = {
 }
 
 function belief({ cached }: Call, { ttl }: Model): string {
-  return `Believed: ${thousands(cached)} tokens in the cache, for ${Math.round(ttl / 60_000)} minutes`
+  return `Expected ${thousands(cached)} tokens in the cache for ${Math.round(ttl / 60_000)} minutes`
 }
 
 type Given = { sent: Watched; last: Call; answer: Answer; gap: number; ttl: number }

@@ -23,7 +23,9 @@ export async function serveProxy(
   { port = 0, host = '127.0.0.1', token }: FrontOptions = {},
 ): Promise<Front> {
   if (!LOOPBACK.has(host) && !token) {
-    throw new PalimpsestError('INVALID_INPUT', `Listening on ${host} needs a token: others could use it.`, { host })
+    throw new PalimpsestError('INVALID_INPUT', `Listening on ${host} requires a token, because others can reach it.`, {
+      host,
+    })
   }
   const server = createServer({ requestTimeout: 0, keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
     serve(request, response, { handler, token }).catch(() => response.destroy())
@@ -45,7 +47,7 @@ type Serving = { handler: (request: NodeRequest) => Promise<NodeAnswer>; token: 
 async function serve(incoming: IncomingMessage, outgoing: ServerResponse, { handler, token }: Serving): Promise<void> {
   const path = token === undefined ? incoming.url! : admitted(incoming, token)
   if (path === undefined) {
-    const body = { type: 'error', error: { type: 'authentication_error', message: 'A token is needed here.' } }
+    const body = { type: 'error', error: { type: 'authentication_error', message: 'A token is required.' } }
     outgoing.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify(body))
     return
   }

@@ -156,7 +156,7 @@ async function restoreCall(session: Session, { entry, part, own, tool, input }: 
   const message = session.fold.entries[entry]!.message!
   const call: Part = { ...own, name: tool.name, input, ...renamedOriginal(own, tool.name) }
   const replacement = { messages: [{ ...message, parts: message.parts.with(part, call) }] }
-  const why = `the call of ${tool.name} as the model made it`
+  const why = `the original call of ${tool.name}`
   const edit: Omit<Edit, 'id' | 'by' | 'saved'> = { target: { type: 'entry', entry }, replacement, why, mark: RESTORED }
   await session.apply([edit], 'engine')
 }

@@ -269,5 +269,5 @@ function aboutOf({ parent, side }: Place, { headers, body }: Opening): NonNullab
 function introduce({ by, parent, side }: Place, isHoldout: boolean): string {
   const kind = side ? `A side call (${side})` : parent ? 'A conversation with a parent' : 'A conversation'
   const from = parent ? `, from ${parent}` : ''
-  return `${kind} through the proxy, told by ${by}${from}.${isHoldout ? ' Holdout: never edited.' : ''}`
+  return `${kind} through the proxy, recognised by ${by}${from}.${isHoldout ? ' Holdout: never edited.' : ''}`
 }

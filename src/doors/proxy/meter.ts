@@ -79,19 +79,19 @@ function plain(value: string): string {
 const METRICS = {
   palimpsest_requests_total: 'Requests by dialect and status.',
   palimpsest_calls_total: 'Calls of a model.',
-  palimpsest_tokens_in_total: 'Tokens of messages that clients sent.',
-  palimpsest_tokens_sent_total: 'Tokens of messages that were sent on.',
+  palimpsest_tokens_in_total: 'Tokens of messages received from clients.',
+  palimpsest_tokens_sent_total: 'Tokens of messages sent to providers.',
   palimpsest_reported_tokens_total: 'Tokens as providers reported them.',
   palimpsest_edits_total: 'Edits made, by author.',
   palimpsest_busts_total: 'Calls for which a cached prefix was lost, by cause.',
   palimpsest_cost_dollars_total:
-    'Cost of calls: as providers reported them, by the price table; estimated where they did not.',
-  palimpsest_saved_dollars_total: 'Savings by edits, over the calls that they made cheaper.',
+    'Cost of calls at table prices: as reported by providers, or estimated if they did not report.',
+  palimpsest_saved_dollars_total: 'Savings by edits, in the calls that they made cheaper.',
   palimpsest_rewritten_dollars_total:
-    'Cost of edits, over the calls that they made more expensive: cache that was written again.',
-  palimpsest_overflows_total: 'Requests that were too long for the provider, by what became of them.',
-  palimpsest_reasoning_refused_total: 'Requests whose reasoning the provider refused, by what became of them.',
-  palimpsest_faults_total: 'Faults of our own; the request went on without us.',
+    'Cost of edits, in the calls that they made more expensive by writing the cache again.',
+  palimpsest_overflows_total: 'Requests that were too long for the provider, by outcome.',
+  palimpsest_reasoning_refused_total: 'Requests whose reasoning the provider refused, by outcome.',
+  palimpsest_faults_total: 'Internal errors; the request was passed on unedited.',
 } as const
 
 export type Metric = keyof typeof METRICS

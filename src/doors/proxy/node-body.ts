@@ -67,6 +67,6 @@ export function collected(source: Readable, most = MOST_BODY): Promise<Buffer> {
       })
       .on('end', () => resolve(Buffer.concat(chunks)))
       .on('error', reject)
-      .on('close', () => reject(new Error('the client went away')))
+      .on('close', () => reject(new Error('the client disconnected')))
   })
 }

@@ -421,7 +421,7 @@ class Handler {
   #fault(kind: string, error: unknown): undefined {
     this.meter.fault(kind)
     const message = isPalimpsestError(error) ? `${error.code}: ${error.message}` : String(error)
-    this.#log(`proxy: ${kind} failed, the request went on unedited: ${headOf(message, 300)}`)
+    this.#log(`proxy: ${kind} failed, the request was passed on unedited: ${headOf(message, 300)}`)
   }
 }
 
@@ -484,7 +484,9 @@ function strippedBody(dialect: ProxyDialect, { body: sent }: Outgoing): Spliced 
 }
 
 function upgradeRequired({ upstream }: Route): NodeAnswer {
-  return jsonAnswer(426, SHAPES[upstream].error(426, 'No WebSocket here: use HTTP.'), { upgrade: 'HTTP/1.1' })
+  return jsonAnswer(426, SHAPES[upstream].error(426, 'WebSockets are not supported: use HTTP.'), {
+    upgrade: 'HTTP/1.1',
+  })
 }
 
 /** Resolves when the bytes given to a socket have left: work on the ledger would delay them. */

@@ -117,7 +117,7 @@ export class Turns {
       const clears = { serverClears: live.asked.mayClear === true }
       const same = { model: live.model, ...clears, recallWith, saveWith, readsFiles }
       const session = await this.#options.pal.session(id, { policy, ...same })
-      await session.record({ type: 'decision', text: 'The provider says that the request is too long: made room.' })
+      await session.record({ type: 'decision', text: 'The provider reported that the request is too long: made room.' })
       const view = await session.view()
       live.session = await this.#options.pal.session(id, { policy: live.policy, ...same })
       const sent = editedBody(incoming, view, { ...live, session }, messages)
@@ -134,10 +134,10 @@ export class Turns {
     if (live.isHoldout) return undefined
     return this.#queues.run(live.session.id, async () => {
       const { session } = live
-      const edits = leaveOutAll(session.fold, 'reasoning that the provider has refused')
+      const edits = leaveOutAll(session.fold, 'reasoning that the provider refused')
       if (edits.length === 0) return undefined
       await session.apply(edits, 'engine')
-      const text = `The provider refused reasoning of this conversation: all ${edits.length} blocks are left out from now on.`
+      const text = `The provider refused reasoning of this conversation: ${amount(edits.length, 'block')} left out from now on.`
       await session.record({ type: 'decision', text })
       const sent = editedBody(incoming, await session.view({ plan: false }), live, messages)
       if (!sent) return undefined
@@ -155,7 +155,7 @@ export class Turns {
       await session.undo(activeClears(session.fold), 'engine')
       await session.record({
         type: 'decision',
-        text: 'The provider refuses to clear results: they are sent from now on.',
+        text: 'The provider refused to clear results: they are sent from now on.',
       })
       const sent = editedBody(incoming, await session.view({ plan: false }), live, messages)
       live.last = { bytes: incoming.bytes, sent }
@@ -402,7 +402,7 @@ function learnLifetime(live: Live, { cacheWrite = 0, cacheWriteLong = 0 }: Usage
   const believed = live.asked.cacheTtl ?? short.name
   if (name === believed || live.seen.cacheTtl === name) return undefined
   live.seen.cacheTtl = name
-  return `Believed: the cache is written for ${believed}. The provider reports ${name}: that is what counts from now on.`
+  return `Expected cache writes for ${believed}. The provider reports ${name}, which is used from now on.`
 }
 
 type Clears = { done?: ServerEdit; text?: string }
@@ -415,7 +415,7 @@ function learnClears(live: Live, asked: number, edits: readonly ServerEdit[]): C
   if (toolUses !== asked) {
     live.seen.mayClear = false
     return {
-      text: `Asked the provider to clear ${amount(asked, 'result')}. It cleared ${toolUses}, and is not asked again.`,
+      text: `Asked the provider to clear ${amount(asked, 'result')}. It cleared ${toolUses}, so it is not asked again.`,
     }
   }
   const isNew = live.cleared !== asked
@@ -442,7 +442,7 @@ function explainServerEdit({ type, tokens, toolUses, thinkingTurns }: ServerEdit
   const turns = thinkingTurns === undefined ? '' : ` of ${thinkingTurns} turns with thinking`
   const what = toolUses === undefined ? turns : ` of ${toolUses} tool uses`
   const freed = tokens === undefined ? '' : `, ${tokens} tokens`
-  return `The provider edited the history by itself (${type})${what}${freed}. The originals are in the ledger.`
+  return `The provider itself edited the history (${type})${what}${freed}. The originals are in the ledger.`
 }
 
 /**

@@ -25,7 +25,7 @@ export async function guestOf(desk: AgentDesk, caller: Caller, named: string | u
     if (caller.id === LOCAL.id) return undefined
     throw new PalimpsestError(
       'INVALID_INPUT',
-      'Say whom this is for: a token of a user, or the header X-OpenWebUI-User-Id.',
+      'Name the user: send a token of the user, or the header X-OpenWebUI-User-Id.',
     )
   }
   checkUser(user)

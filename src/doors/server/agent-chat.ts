@@ -68,7 +68,7 @@ export function agentChat(desk: AgentDesk, { links, publicUrl, log }: AgentChatO
         const path = new URL(request.url).pathname.slice(PREFIX.length)
         if (path === '/models' && request.method === 'GET') return await models(desk)
         if (path === '/chat/completions' && request.method === 'POST') return await complete({ request, caller, doors })
-        throw new PalimpsestError('NOT_FOUND', 'There are GET /agent/v1/models and POST /agent/v1/chat/completions.')
+        throw new PalimpsestError('NOT_FOUND', 'Use GET /agent/v1/models or POST /agent/v1/chat/completions.')
       } catch (error) {
         return refuse(error, log)
       }
@@ -197,7 +197,7 @@ function isChore(spoken: readonly Message[]): boolean {
 }
 
 async function doChore(home: Home, messages: readonly Message[], base: Completion) {
-  if (!home.side) throw new PalimpsestError('MODEL_MISSING', 'No model is set up on this server.')
+  if (!home.side) throw new PalimpsestError('MODEL_MISSING', 'No model is configured on this server.')
   const { message } = await askQuietly(await home.side(), { messages, tools: [], retry: { ...RETRY, attempts: 2 } })
   const content = message.parts
     .filter(({ type }) => type === 'text')

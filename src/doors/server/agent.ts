@@ -29,8 +29,8 @@ const personas = defineRoute({
         source: z.enum(['package', 'home']),
       }),
     ),
-    chosen: z.string().describe('The one that new sessions get.'),
-    demo: z.boolean().describe('Whether a script plays the model, on a sample project.'),
+    chosen: z.string().describe('The default for new sessions.'),
+    demo: z.boolean().describe('Whether the model is a script on a sample project.'),
   }),
   refusals: [404],
   async run({ doors }) {
@@ -51,8 +51,8 @@ const start = defineRoute({
   path: '/agent/sessions/{session}/turns',
   summary: 'Send the agent a request and follow its turn',
   description:
-    'Server-sent events, each the JSON of one event of the agent; the last is `done`. A session that is not there is made. ' +
-    'Without a text a turn that was broken off goes on. Leaving the stream does not stop the turn.',
+    'Server-sent events, each the JSON of one event of the agent; the last is `done`. A session that does not exist is created. ' +
+    'Without a text, an interrupted turn continues. Leaving the stream does not stop the turn.',
   roles: PEOPLE,
   body: z.strictObject({
     text: z.string().min(1).max(MOST_TEXT).optional(),
@@ -81,8 +81,8 @@ const start = defineRoute({
 const listen = defineRoute({
   method: 'get',
   path: '/agent/sessions/{session}/turns',
-  summary: 'Follow the turn that runs in a session, from its beginning',
-  description: 'The same events as for the caller that started it. Where no turn runs, the stream ends at once.',
+  summary: 'Follow the running turn of a session, from its beginning',
+  description: 'The same events as for the caller that started it. If no turn is running, the stream ends at once.',
   roles: PEOPLE,
   type: 'text/event-stream',
   answer: z.string(),
@@ -111,7 +111,7 @@ const approve = defineRoute({
 const stop = defineRoute({
   method: 'post',
   path: '/agent/sessions/{session}/stop',
-  summary: 'Stop the turn that runs in a session; the session stays',
+  summary: 'Stop the running turn of a session; the session is kept',
   roles: PEOPLE,
   answer: z.object({ session: z.string(), stopped: z.boolean() }),
   unkeyed: true,
@@ -135,5 +135,5 @@ async function* blocksOf(turn: FollowedTurn | undefined): AsyncGenerator<string>
 async function turnIn(doors: Doors, caller: Caller, session: string): Promise<FollowedTurn> {
   const turn = await agentOf(doors).running(doors.desk.idOf(caller, session))
   if (turn) return turn
-  throw new PalimpsestError('NOT_FOUND', 'No turn runs in this session.', { session })
+  throw new PalimpsestError('NOT_FOUND', 'No turn is running in this session.', { session })
 }

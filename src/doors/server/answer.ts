@@ -103,9 +103,13 @@ function parse<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
       return { at: [where, ...path].join('.'), message: isMissing ? 'is missing' : message }
     })
   const [first] = problems
-  throw new PalimpsestError('INVALID_INPUT', `${first?.at ?? where}: ${first?.message ?? 'does not fit'}.`, {
-    problems,
-  })
+  throw new PalimpsestError(
+    'INVALID_INPUT',
+    `${first?.at ?? where}: ${first?.message ?? 'does not match the schema'}.`,
+    {
+      problems,
+    },
+  )
 }
 
 /** For a union of several forms: the problems of the form that comes nearest. */
@@ -150,12 +154,12 @@ async function once(given: Keyed, work: () => Promise<Response>, { doors, log }:
     return new Response(body, { status, headers: { 'content-type': type, 'idempotency-replayed': 'true' } })
   }
   if (taken.state === 'other-request') {
-    throw new PalimpsestError('KEY_REUSED', 'This idempotency key came with another request. Use a new one.')
+    throw new PalimpsestError('KEY_REUSED', 'This idempotency key was used for another request. Use a new one.')
   }
   if (taken.state === 'pending') {
     throw new PalimpsestError(
       'KEY_PENDING',
-      'The request with this key is not finished, or the server stopped in the midst of it. Wait, or look whether it was done.',
+      'The request with this key is not finished, or the server stopped while it was running. Wait, or check whether it was done.',
       { retryAfter: 1 },
     )
   }

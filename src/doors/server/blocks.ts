@@ -32,7 +32,7 @@ export const Block = named('Block', {
   updated_at: Time,
   stale: z
     .array(z.object({ text: z.string(), since: z.string().optional(), replacedBy: z.string().optional() }))
-    .describe('Facts that are out of date: valid until a day that has passed, or replaced.'),
+    .describe('Facts that are out of date: they were replaced, or their last valid day has passed.'),
   version: z.string().describe('Changes with every change of the block.'),
 })
 
@@ -44,13 +44,13 @@ const Version = named('Version', {
   why: z.string(),
   proposal: z.string().nullable(),
   title: z.string().nullable(),
-  body: z.string().nullable().describe('Null where the block was deleted.'),
-  commit: z.string().nullable().describe("The store's own name for the version, where it has one."),
+  body: z.string().nullable().describe('Null if the block was deleted.'),
+  commit: z.string().nullable().describe("The store's own name for the version, if it has one."),
 })
 
 const why = z.string().max(MAX_WHY).optional()
 const expected = VersionName.optional().describe(
-  'The version that was read: refused with 409 when the block has changed since.',
+  'The version that was read. If the block has changed since, the write is refused with 409.',
 )
 
 const list = defineRoute({
@@ -83,7 +83,7 @@ const read = defineRoute({
 const search = defineRoute({
   method: 'get',
   path: '/users/{user}/memory',
-  summary: "Search a user's blocks: the best matches, each with the passage that matches",
+  summary: "Search a user's blocks: the best matches, each with the matching passage",
   roles: EVERYBODY,
   query: { q: z.string().min(1).max(2000), limit: PageQuery.limit },
   answer: z.object({
@@ -119,7 +119,7 @@ const put = defineRoute({
 const remove = defineRoute({
   method: 'delete',
   path: '/users/{user}/blocks/{label}',
-  summary: 'Delete a block; its history stays, and it can be restored',
+  summary: 'Delete a block; its history is kept, and it can be restored',
   roles: PEOPLE,
   params: BlockParam,
   query: { expected },
@@ -166,9 +166,13 @@ const restore = defineRoute({
     const { user, label } = params
     const { content } = await doors.memory.version(user, label, body.version)
     if (!content) {
-      throw new PalimpsestError('BLOCK_DELETED', 'At this version the block was deleted. Choose the one before.', {
-        label,
-      })
+      throw new PalimpsestError(
+        'BLOCK_DELETED',
+        'This version is the deletion of the block. Choose the version before it.',
+        {
+          label,
+        },
+      )
     }
     const by = actorOf(caller, user)
     return toBlock(await doors.memory.restore(user, label, body.version, { by, why: body.why }))

@@ -40,12 +40,12 @@ export async function decideByWord({ verb, token }: Word, { memory, links, user,
   for (const id of linked.ids) {
     const { label, state } = await memory.proposal(user, id)
     try {
-      if (state !== 'open') lines.push(`- ${label}: was ${state} already.`)
+      if (state !== 'open') lines.push(`- ${label}: was already ${state}.`)
       else if (verb === 'reject') lines.push(`- ${(await memory.reject(user, id, { by })).label}: rejected.`)
       else lines.push(`- ${(await memory.approve(user, id, { by })).block.label}: approved.`)
     } catch (error) {
       if (!isPalimpsestError(error)) throw error
-      lines.push(`- ${label}: ${error.message} [Look and decide](${linkOf(links.path(user, [id]))})`)
+      lines.push(`- ${label}: ${error.message} [Review](${linkOf(links.path(user, [id]))})`)
     }
   }
   return lines.join('\n')

@@ -86,7 +86,7 @@ function openCard(review: Review): string {
   const { proposal, block, hidden, problem } = review
   const { id, label, agentId, reasoning, confidence } = proposal
   const notes = hidden.map(({ char, name, count }) => `Hidden characters: ${char} ${name}, ${amount(count, 'time')}.`)
-  if (problem !== undefined) notes.push(`It cannot be approved as it is: ${problem}`)
+  if (problem !== undefined) notes.push(`It cannot be approved unchanged: ${problem}`)
   return `<section>
 <h2>${escapeHtml(block?.title ?? proposal.title)} <code>${escapeHtml(label)}</code></h2>
 <p>${escapeHtml(agentId)} proposes this (${confidence} confidence): ${escapeHtml(reasoning)}</p>
@@ -106,11 +106,11 @@ function changeIn({ merge, diff, titleDiff }: Review): string {
     const titles = merge.titles ? choice('title', 'Title', merge.titles) : ''
     const places = merge.regions.filter(region => region.type === 'conflict')
     const choices = places.map((place, i) => choice(`place-${i}`, `Place ${i + 1} of ${places.length}`, place))
-    return `<p class="warn">This block has changed in the same place since. Choose for each place.</p>
+    return `<p class="warn">This block has since changed in the same place. Choose for each place.</p>
 ${titles}${choices.join('\n')}`
   }
   const gone =
-    merge.type === 'deleted' ? '<p class="warn">The block was deleted since. Approving makes it again.</p>' : ''
+    merge.type === 'deleted' ? '<p class="warn">The block has since been deleted. Approving creates it again.</p>' : ''
   const hasTitle = titleDiff.some(({ type }) => type !== 'same')
   return `${gone}${hasTitle ? `<p>Title: ${toHtml(titleDiff)}</p>` : ''}<pre>${toHtml(diff)}</pre>`
 }
@@ -120,8 +120,8 @@ function choice(name: string, title: string, { now, proposed }: { now: string; p
     `<label><input type="radio" name="${name}" value="${value}" required> ${label}</label>
 <pre>${text === '' ? '(nothing)' : escapeHtml(text)}</pre>`
   return `<fieldset><legend>${title}</legend>
-${side('now', 'Keep what is there now', now)}
-${side('proposed', 'Take what is proposed', proposed)}
+${side('now', 'Keep the current text', now)}
+${side('proposed', 'Take the proposed text', proposed)}
 </fieldset>`
 }
 

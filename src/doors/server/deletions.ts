@@ -65,21 +65,21 @@ const toDeleted = (chosen: readonly SessionInfo[], deleted: boolean) => ({
   sessions: chosen.map(({ id, length, updatedAt }) => ({ session: id, events: length, updated_at: updatedAt })),
 })
 
-const Preview = z.boolean().optional().describe('Only say which sessions would go.')
+const Preview = z.boolean().optional().describe('Only list the sessions that would be deleted.')
 
 const sessions = defineRoute({
   method: 'post',
   path: '/deletions',
   summary: 'Delete sessions permanently, by name, age or import; or list those that would be deleted',
   description:
-    'Removes events, texts that nothing else holds, files and what the index has of them. It cannot be undone. Forks keep ' +
-    'what they share, and the ledger keeps a tombstone of each session.',
+    'Removes events, texts that nothing else uses, files and their entries in the index. It cannot be undone. Forks keep ' +
+    'what they share, and the ledger keeps a tombstone for each session.',
   roles: PEOPLE,
   body: z.union([
     z.strictObject({ sessions: z.array(z.string().min(1).max(400)).min(1).max(1000), preview: Preview }),
     z.strictObject({ before: Time.describe('Sessions last used before this.'), preview: Preview }),
     z.strictObject({
-      import: z.string().min(1).max(100).describe('The id of an import: the sessions that it made.'),
+      import: z.string().min(1).max(100).describe('The id of an import: the sessions that it created.'),
       preview: Preview,
     }),
   ]),
@@ -101,7 +101,7 @@ const user = defineRoute({
   path: '/users/{user}',
   summary: 'Delete everything of a user permanently: sessions, memory, files and tokens',
   roles: PEOPLE,
-  query: { preview: z.enum(['true', 'false']).optional().describe('Only say which sessions would go.') },
+  query: { preview: z.enum(['true', 'false']).optional().describe('Only list the sessions that would be deleted.') },
   answer: Deleted,
   async run({ params, query, caller, doors }) {
     const by = actorOf(caller, params.user)

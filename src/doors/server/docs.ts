@@ -109,7 +109,7 @@ ${body.join('\n')}
 
 function toSection(path: string, method: string, operation: Operation): string {
   const { summary, description, parameters, requestBody, responses, 'x-roles': roles } = operation
-  const who = roles === 'public' ? 'everybody, without a token' : roles.join(', ')
+  const who = roles === 'public' ? 'anyone, without a token' : roles.join(', ')
   const items = parameters.map(({ name, in: where, required, description: about }) => {
     const needed = required ? '' : ', optional'
     return `<li><code>${escapeHtml(name)}</code> <span class="dim">${where}${needed}</span> ${proseOf(about ?? '')}</li>`

@@ -43,12 +43,12 @@ export function toDocument(routes: readonly Route[], info: { version: string; re
       version: info.version,
       description:
         'A memory and context engine for LLM agents. Times are milliseconds since 1970. Errors are ' +
-        '{ error: { code, message, … } }. Writes take an Idempotency-Key; lists have a `next` to go on with.',
+        '{ error: { code, message, … } }. Writes take an Idempotency-Key; lists have a `next` cursor.',
     },
     paths,
     components: {
       securitySchemes: {
-        [SCHEME]: { type: 'http', scheme: 'bearer', description: 'Made with `palimpsest token create`.' },
+        [SCHEME]: { type: 'http', scheme: 'bearer', description: 'Created with `palimpsest token create`.' },
       },
       schemas,
     },
@@ -58,7 +58,7 @@ export function toDocument(routes: readonly Route[], info: { version: string; re
 export const KeySchema = z
   .string()
   .regex(/^[!-~]{1,200}$/)
-  .describe('The same key and the same request give the same answer for a day.')
+  .describe('For a day, the same key with the same request gives the same answer.')
 
 const binary: Json = { type: 'string', format: 'binary' }
 
@@ -103,13 +103,13 @@ function parametersOf(shape: Route['query'], where: 'path' | 'query' | 'header',
 /** Refusals that any route may give, besides those that it declares itself. */
 const REASONS: Record<number, string> = {
   400: 'The request is not well formed.',
-  401: 'There is no token, or it is not known.',
+  401: 'The token is missing or not known.',
   403: 'The caller may not do this.',
-  404: 'It is not there, or the caller may not see it.',
-  409: 'It does not fit how things are, or the idempotency key came with another request.',
+  404: 'It does not exist, or the caller may not see it.',
+  409: 'It conflicts with the current state, or the idempotency key was used for another request.',
   413: 'The body is too large.',
-  415: 'The body is of another type.',
-  422: 'The request does not fit the schema.',
+  415: 'The body has the wrong media type.',
+  422: 'The request does not match the schema.',
   429: 'Too many requests.',
   431: 'The address or the headers are too long.',
   503: 'The server cannot do this now.',

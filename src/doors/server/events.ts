@@ -18,10 +18,10 @@ const MOST_LISTENERS = 200
 const events = defineRoute({
   method: 'get',
   path: '/events',
-  summary: 'Live events: sessions that grew, blocks that changed, proposals that were opened or decided',
+  summary: 'Live events: sessions that grew, blocks that changed, proposals opened or decided',
   description:
-    'Server-sent events. With Last-Event-ID the stream goes on where it was cut off; where it cannot, the first ' +
-    'event is `reset`: read the state anew. The data of an event names what changed, not the change.',
+    'Server-sent events. With Last-Event-ID the stream continues after that event; if it cannot, the first ' +
+    'event is `reset`: read the state again. The data of an event names what changed, but does not contain the change.',
   roles: EVERYBODY,
   type: 'text/event-stream',
   answer: z.string(),

@@ -23,9 +23,9 @@ export function followConfig(
     pal.reconfigure().then(
       () => {
         changed()
-        log(`${file} has changed: sessions go by it from their next call on.`)
+        log(`${file} has changed: sessions use it from their next call on.`)
       },
-      error => log(`${error instanceof Error ? error.message : error} What was set before stays in force.`),
+      error => log(`${error instanceof Error ? error.message : error} The previous settings stay in force.`),
     )
   }
   watchFile(file, { interval: LOOK_MS, persistent: false }, read)

@@ -97,7 +97,7 @@ export async function authenticate(
 
 export function checkRole({ role }: Caller, roles: readonly Role[]): void {
   if (roles.includes(role)) return
-  throw forbidden(`A token of role ${role} may not do this: it is for ${roles.join(' and ')}.`, { roles })
+  throw forbidden(`A token with the role ${role} may not do this: it is for ${roles.join(' and ')}.`, { roles })
 }
 
 /** An admin may act for everybody; every other token only for its own user. */
@@ -125,5 +125,5 @@ function hostOf(origin: string): string | undefined {
 }
 
 function unknownHost(host: string): PalimpsestError {
-  return forbidden('This server is not known under that name. Start it with --allow-host NAME to use it.', { host })
+  return forbidden('This server does not accept that host name. Start it with --allow-host NAME to allow it.', { host })
 }

@@ -28,7 +28,7 @@ const KEY_DIGITS = 16
 /** A session cannot begin with a call, and the gateway does not send the first request. */
 const OPENING: Message = {
   role: 'user',
-  parts: [{ type: 'text', text: 'Tool results of a conversation, as a gateway sent them.' }],
+  parts: [{ type: 'text', text: 'Tool results of a conversation, as sent by a gateway.' }],
 }
 
 const row = z.looseObject({ role: z.string(), content: z.unknown().optional() })
@@ -40,8 +40,8 @@ const compress = defineRoute({
   path: '/v1/compress',
   summary: 'Shorten the tool results of a conversation, for a gateway',
   description:
-    'Takes messages of OpenAI Chat and gives as many back, in their order. Results that the planner shortens end with a ' +
-    'hash, by which /v1/retrieve gives the whole text.',
+    'Takes messages of OpenAI Chat and returns the same number in the same order. Results shortened by the planner end with a ' +
+    'hash, for which /v1/retrieve returns the whole text.',
   roles: EVERYBODY,
   body: z.looseObject({ messages: z.array(row).min(1).max(MAX_MESSAGES), model: nameSchema(100).optional() }),
   answer: z.object({
@@ -49,10 +49,10 @@ const compress = defineRoute({
     tokens_before: z.number(),
     tokens_after: z.number(),
     tokens_saved: z.number(),
-    compression_ratio: z.number().describe('Tokens after, as a share of those before.'),
+    compression_ratio: z.number().describe('Tokens after shortening, as a share of those before.'),
     transforms_applied: z.array(z.string()),
     ccr_hashes: z.array(z.string()).describe('The hashes in these messages.'),
-    session: z.string().nullable().describe('The session that holds the originals and the edits.'),
+    session: z.string().nullable().describe('The session with the originals and the edits.'),
   }),
   unkeyed: true,
   async run({ body: { messages, model }, caller, doors }) {
@@ -96,7 +96,7 @@ const retrieve = defineRoute({
       return { hash, original_content: text, session: name, entry }
     } catch (error) {
       if (!isPalimpsestError(error) || !['SESSION_NOT_FOUND', 'EDIT_NOT_FOUND'].includes(error.code)) throw error
-      throw new PalimpsestError('NOT_FOUND', 'There is no text with this hash. Ask with one from /v1/compress.', {
+      throw new PalimpsestError('NOT_FOUND', 'There is no text with this hash. Use a hash from /v1/compress.', {
         hash,
       })
     }

@@ -14,8 +14,8 @@ const MOST_TRIED = 20
 const show = defineRoute({
   method: 'get',
   path: '/own-sessions',
-  summary: 'How many sessions the agents on this machine have kept, and when the last one was used',
-  description: 'Only names, sizes and times are read. Empty where the server is not for this machine alone.',
+  summary: 'The number of sessions that agents on this machine have kept, and when the last one was used',
+  description: 'Only names, sizes and times are read. Empty if the server can be reached from other machines.',
   roles: ADMINS,
   answer: named('OwnSessions', {
     sessions: z.number(),

@@ -45,18 +45,18 @@ const Proposal = named('Proposal', {
     z.object({
       session: z.string(),
       entry: z.number(),
-      source: z.enum(['user', 'tool']).optional().describe('Where text of it was found, if it was.'),
+      source: z.enum(['user', 'tool']).optional().describe('Where its text was found, if it was.'),
     }),
   ),
   created_at: Time,
   state: State,
   decision: z.object({ at: Time, by: z.string(), why: z.string() }).nullable(),
-  branch: z.string().nullable().describe('Where the store keeps proposals as branches.'),
+  branch: z.string().nullable().describe('Present if the store keeps proposals as branches.'),
 })
 
 const DiffPart = z
   .object({ type: z.enum(['same', 'added', 'removed']), text: z.string() })
-  .meta({ id: 'DiffPart', description: 'Words; characters that no screen shows are written as ⟨U+200B⟩.' })
+  .meta({ id: 'DiffPart', description: 'Words; invisible characters are written as ⟨U+200B⟩.' })
 
 const Region = z
   .discriminatedUnion('type', [
@@ -71,7 +71,7 @@ const Merge = z
       type: z.literal('clean'),
       title: z.string(),
       body: z.string(),
-      stale: z.boolean().describe('The block has changed since it was proposed.'),
+      stale: z.boolean().describe('The block has changed since the proposal was made.'),
     }),
     z.object({
       type: z.literal('conflict'),
@@ -80,7 +80,7 @@ const Merge = z
       regions: z.array(Region),
       marked: z.string().describe('The whole body with marks around each conflict.'),
     }),
-    z.object({ type: z.literal('deleted') }).describe('The block that it changes has been deleted since.'),
+    z.object({ type: z.literal('deleted') }).describe('Its block has since been deleted.'),
   ])
   .meta({ id: 'Merge' })
 
@@ -97,28 +97,28 @@ const ReviewOut = named('Review', {
         state: State.optional(),
       }),
     )
-    .describe('Blocks and proposals that already say the same.'),
-  from_tools: z.boolean().describe('Whether tools printed text of it that the user did not say.'),
+    .describe('Blocks and proposals with similar text.'),
+  from_tools: z.boolean().describe('Whether its text was printed by tools and not written by the user.'),
   diff: z.array(DiffPart),
   title_diff: z.array(DiffPart),
   hidden: z.array(z.object({ char: z.string(), name: z.string(), count: z.number() })),
-  problem: z.string().nullable().describe('Why approving it as it is would be refused.'),
+  problem: z.string().nullable().describe('Why approving it unchanged would be refused.'),
 })
 
 const common = {
   title: z.string().max(MAX_TITLE).optional(),
   reasoning: z.string().min(1).max(MAX_REASONING),
   confidence: z.enum(CONFIDENCES).optional(),
-  agent_id: nameSchema(100).optional().describe("Of a token of an agent, the token's name counts."),
+  agent_id: nameSchema(100).optional().describe("For a token of an agent, the token's name is used."),
   entries: z.array(EntryLink).max(MAX_ENTRIES).optional(),
 }
 
 const propose = defineRoute({
   method: 'post',
   path: '/users/{user}/blocks/{label}/propose',
-  summary: 'Propose a change of a block',
+  summary: 'Propose a change to a block',
   description:
-    'A whole body (for a block that is not there, a new one), old_string and new_string, a text to append or ' +
+    'A whole body (for a new block too), old_string and new_string, a text to append or ' +
     'prepend, or a Markdown section (its header) with new content. The block changes when a person approves.',
   roles: EVERYBODY,
   params: BlockParam,
@@ -199,7 +199,7 @@ const approve = defineRoute({
   path: '/users/{user}/proposals/{id}/approve',
   summary: 'Approve a proposal, unchanged or with your own body',
   description:
-    'Changes since then are merged in, line by line. A conflict is a 409 that shows both sides: approve again with ' +
+    'Later changes are merged in, line by line. A conflict is a 409 with both versions: approve again with ' +
     'a body. `seen` is the version that the body was written for.',
   roles: PEOPLE,
   params: ProposalParam,

@@ -68,8 +68,8 @@ const chosen = {
     .min(1)
     .max(MOST_SESSIONS)
     .optional()
-    .describe('All of the caller, if not given.'),
-  preview: z.boolean().optional().describe('Only say what would be covered.'),
+    .describe('All sessions of the caller if omitted.'),
+  preview: z.boolean().optional().describe('Only report what would be redacted.'),
 }
 
 const redact = defineRoute({
@@ -77,14 +77,14 @@ const redact = defineRoute({
   path: '/redactions',
   summary: 'Redact secrets, a text or a pattern in sessions permanently; or list what would be redacted',
   description:
-    'In messages, edits, kept files and the search index a mask of the same length takes its place. It cannot be undone. ' +
-    'An event says when and by whom. Forks that share the text are changed too. Clients that go on keep working.',
+    'A mask of the same length replaces it in messages, edits, kept files and the search index. It cannot be undone. ' +
+    'An event records time and author. Forks that share the text are changed too. Clients can continue the conversation.',
   roles: PEOPLE,
   body: z.union([
     z.strictObject({ secrets: z.literal(true), ...chosen }),
     z.strictObject({ text: z.string().min(SHORTEST_TEXT).max(LONGEST_TEXT), ...chosen }),
     z.strictObject({
-      pattern: z.string().min(1).max(LONGEST_PATTERN).describe('A regular expression of JavaScript, with the flag u.'),
+      pattern: z.string().min(1).max(LONGEST_PATTERN).describe('A JavaScript regular expression, with the flag u.'),
       ...chosen,
     }),
   ]),
@@ -93,7 +93,7 @@ const redact = defineRoute({
     sessions: z.array(
       z.object({
         session: z.string(),
-        kinds: z.record(z.string(), z.number()).describe('How often each kind was, or would be, covered.'),
+        kinds: z.record(z.string(), z.number()).describe('How often each kind was, or would be, redacted.'),
       }),
     ),
   }),

@@ -140,9 +140,9 @@ export const ErrorSchema = named('Error', {
   error: z
     .looseObject({
       code: z.string().describe('Stable; see docs/errors.md.'),
-      message: z.string().describe('What went wrong and what to do.'),
+      message: z.string().describe('The problem and what to do about it.'),
     })
-    .describe('Further fields carry the data behind the message.'),
+    .describe('Further fields have the data of the message.'),
 })
 
 /**
@@ -187,8 +187,8 @@ export function numberIn(min: number, max: number): z.ZodType<number, string> {
 export const PAGE_ITEMS = 50
 const MAX_PAGE_ITEMS = 200
 export const PageQuery = {
-  limit: numberIn(1, MAX_PAGE_ITEMS).optional().describe(`How many; ${PAGE_ITEMS} if not given.`),
-  cursor: nameSchema(SESSION_LENGTH).optional().describe('The `next` of the page before.'),
+  limit: numberIn(1, MAX_PAGE_ITEMS).optional().describe(`The number of items; ${PAGE_ITEMS} by default.`),
+  cursor: nameSchema(SESSION_LENGTH).optional().describe('The `next` of the previous page.'),
 }
 
 /** A page of a list, with the `key` of its last item as the next cursor. Reads one item more than it returns. */

@@ -50,14 +50,14 @@ const call = z.strictObject({
 const shown = z.discriminatedUnion('type', [text, reasoning, image, raw])
 const result = z.strictObject({
   type: z.literal('tool-result'),
-  id: z.string().min(1).max(MAX_ID).describe('Of the call that it answers.'),
+  id: z.string().min(1).max(MAX_ID).describe('The id of the call that it answers.'),
   name: z.string().max(MAX_ID),
   output: z.union([z.string(), z.array(shown).max(MAX_PARTS)]),
   isError: z.boolean().optional(),
   original,
 })
 
-const at = z.int().min(0).max(END_OF_TIME).optional().describe('Milliseconds since 1970; now if left out.')
+const at = z.int().min(0).max(END_OF_TIME).optional().describe('Milliseconds since 1970; now if omitted.')
 const partsOf = <T extends z.ZodType>(part: T) => z.array(part).min(1).max(MAX_PARTS)
 
 export const MessageInput = z
@@ -81,7 +81,7 @@ export const MessageInput = z
 
 export const Messages = z.array(MessageInput).min(1).max(MAX_MESSAGES)
 
-const shared = { original, edit: z.string().optional().describe('In a view: the edit that made this part what it is.') }
+const shared = { original, edit: z.string().optional().describe('In a view: the edit that changed this part.') }
 
 /** A part in an answer: as in the input, with the edit that made it what it is. */
 export const Part: z.ZodType<EnginePart, EnginePart> = z
@@ -123,7 +123,7 @@ export const Target = z
     z.strictObject({ type: z.literal('range'), from: index, to: index }),
     z.strictObject({ type: z.literal('after'), entry: index }),
   ])
-  .meta({ id: 'Target', description: 'Where an edit applies, in terms of originals.' })
+  .meta({ id: 'Target', description: 'The place of an edit, in terms of originals.' })
 
 const MAX_TEXT = 200_000
 
@@ -163,10 +163,10 @@ export const Edit = named('Edit', {
   target: Target,
   replacement: z
     .union([z.string(), z.null(), z.object({ messages: z.array(Message) }), z.object({ input: z.unknown() })])
-    .describe('A text, messages, the input of a call; null where a part is dropped.'),
+    .describe('A text, messages, or the input of a call; null if the part is dropped.'),
   by: z.string().describe('policy:name, agent, user or engine.'),
   why: z.string(),
-  saved: z.number().describe('Tokens that the view is shorter by, at the time of the edit.'),
+  saved: z.number().describe('Tokens that the edit removed from the view, when it was made.'),
   mark: z.string().optional().describe('The form that a policy gave the part, in its own words.'),
 })
 
@@ -181,20 +181,20 @@ export const View = named('View', {
   edits: z.array(Edit),
   pending: z.array(z.looseObject({ saves: z.number(), reason: z.string() })),
   decision: z.string().optional(),
-  waiting: z.array(z.string()).describe('Calls whose results must come before this can be sent.'),
+  waiting: z.array(z.string()).describe('Calls that still wait for their results; the view cannot be sent before.'),
   report: z.array(Violation),
 })
 
 export const SummaryOut = named('Summary', {
-  title: z.string().describe('The first thing that was asked for.'),
+  title: z.string().describe('The first request of the user.'),
   entries: z.number(),
   turns: z.number().describe('Requests of the user.'),
-  calls: z.number().describe('Calls of the model.'),
-  carried: z.number().describe('Messages at the beginning whose calls another session has paid.'),
+  calls: z.number().describe('Model calls.'),
+  carried: z.number().describe('Messages at the beginning whose calls were paid in another session.'),
   edits: z.number().describe('In force.'),
   tokens: z
     .object({ raw: z.number(), shown: z.number(), window: z.number() })
-    .describe('Of the next call: everything that happened, and what is shown of it.'),
+    .describe('Tokens of the next call: of the original conversation, and of the view.'),
   sent: z.object({ raw: z.number(), shown: z.number() }).describe('Tokens over all calls.'),
   money: z
     .object({
@@ -203,12 +203,12 @@ export const SummaryOut = named('Summary', {
       saved: z.number(),
       modelled: z.number(),
       estimated: z.number(),
-      could: z.number().optional().describe('What thrifty would have saved of a recording, where it was replayed.'),
+      could: z.number().optional().describe('What thrifty would have saved in a recording, if it was replayed.'),
     })
     .describe(
-      'Dollars, answers included. `with` is what was paid: as the provider reported it, and by the model of costs for ' +
-        'the `estimated` calls that it reported nothing of. `without` adds what our edits `saved`. `modelled` is what the ' +
-        'model of costs says for all calls.',
+      'Dollars, answers included. `with` is what was paid: as the provider reported it, and by our cost model for ' +
+        'the `estimated` calls without a report. `without` adds what our edits `saved`. `modelled` is the estimate of the ' +
+        'cost model for all calls.',
     ),
   series: z
     .object({ raw: z.array(z.number()), shown: z.array(z.number()) })
@@ -216,13 +216,13 @@ export const SummaryOut = named('Summary', {
   days: z
     .array(
       z.object({
-        day: z.string().describe('YYYY-MM-DD, where the server is.'),
+        day: z.string().describe("YYYY-MM-DD, in the server's time zone."),
         calls: z.number(),
         billed: z.number(),
         saved: z.number(),
         could: z.number().optional(),
         input: z.number().describe('Tokens of input.'),
-        cacheRead: z.number().describe('Of them, those that were read from the cache.'),
+        cacheRead: z.number().describe('Tokens of input that were read from the cache.'),
       }),
     )
     .describe('The same money by the day of each call.'),
@@ -232,37 +232,40 @@ export const SessionOut = named('Session', {
   id: z.string(),
   policy: z.string(),
   model: z.string(),
-  owner: z.string().nullable().describe('The user it belongs to; null where nobody owns it.'),
+  owner: z.string().nullable().describe('The user who owns it; null if it has no owner.'),
   length: z.number().describe('Number of events.'),
   createdAt: Time,
   updatedAt: Time,
-  parent: z.object({ id: z.string(), seq: z.number() }).optional().describe('Where it was forked from.'),
+  parent: z.object({ id: z.string(), seq: z.number() }).optional().describe('The place where it was forked.'),
   about: z
     .object({
       client: z.string().optional(),
       project: z.string().optional().describe('The folder that the agent works in.'),
-      title: z.string().optional().describe('As somebody named it.'),
+      title: z.string().optional().describe('The title that somebody gave it.'),
       parent: z.string().optional(),
       reason: z.enum(SESSION_REASONS).optional().describe('Why it has a parent.'),
-      tags: z.array(z.string()).optional().describe('Words of people, by which sessions are found.'),
-      carried: z.number().optional().describe('Messages at the beginning that are those of the parent.'),
+      tags: z.array(z.string()).optional().describe("The user's tags, for finding sessions."),
+      carried: z.number().optional().describe('Messages at the beginning that are shared with the parent.'),
       forkedAt: z.number().optional().describe("When the agent's file began, if it began with a copy of another."),
-      recorded: z.literal(true).optional().describe('It was brought in from the file of an agent.'),
-      importedBy: z.string().optional().describe('The import that made it.'),
+      recorded: z.literal(true).optional().describe('It was imported from a file of an agent.'),
+      importedBy: z.string().optional().describe('The import that created it.'),
     })
     .describe('Its client, its project, its title and tags, and the session that it continues or that started it.'),
-  cacheTtl: z.string().optional().describe('The cache lifetime that requests ask for.'),
-  cacheKept: z.number().optional().describe('Milliseconds for which the provider was seen to keep a prefix.'),
+  cacheTtl: z.string().optional().describe('The cache lifetime requested from the provider.'),
+  cacheKept: z
+    .number()
+    .optional()
+    .describe('The longest time in milliseconds for which the provider was seen to keep a prefix.'),
   overhead: z.number().optional().describe('Tokens of system prompt and tools.'),
-  ids: z.number().optional().describe('Results over so many characters get an id.'),
+  ids: z.number().optional().describe('Results with more characters get an id.'),
 })
 
 export const SessionRow = SessionOut.extend({
-  title: z.string().describe('As somebody named it, or its first request; empty where that is not known yet.'),
-  live: z.boolean().describe('Written to in the last minute and a half.'),
-  isOld: z.boolean().describe('Whether the session has grown since its numbers were read.'),
+  title: z.string().describe('The title that somebody gave it, or its first request; empty if that is not known yet.'),
+  live: z.boolean().describe('It grew in the last minute and a half.'),
+  isOld: z.boolean().describe('Whether the session has grown since its numbers were computed.'),
   isUntried: z.boolean().describe('Whether it is a recording that is still to be replayed.'),
-  summary: SummaryOut.nullable().describe('Null where it is not known yet: ask for it at /sessions/{session}/summary.'),
+  summary: SummaryOut.nullable().describe('Null if it is not known yet: request it at /sessions/{session}/summary.'),
 }).meta({ id: 'SessionRow' })
 
 export const FamilyOut = SessionRow.extend({
@@ -273,9 +276,9 @@ export const FamilyOut = SessionRow.extend({
       billed: z.number(),
       without: z.number(),
       saved: z.number(),
-      could: z.number().describe('What recordings among them could have cost less.'),
+      could: z.number().describe('What could have been saved in the recordings among them.'),
       updatedAt: Time,
-      known: z.boolean().describe('Whether the numbers of all of them are in it.'),
+      known: z.boolean().describe('Whether the numbers of all of them are included.'),
     })
     .describe('Dollars and calls of the whole family.'),
 }).meta({ id: 'Family' })
@@ -299,7 +302,7 @@ export const Hit = named('Hit', {
   ...nearby,
   session: z.string(),
   snippet: z.string(),
-  from: z.number().describe('Where the piece that answers begins in the text of the part.'),
+  from: z.number().describe('Where the matching passage begins in the text of the part.'),
   to: z.number(),
   at: z.number().describe('When it happened, in milliseconds since 1970.'),
   hidden: z.boolean().optional().describe('Whether the user has hidden it from agents.'),

@@ -391,7 +391,7 @@ function urlOf({ url = '/', headers }: IncomingMessage): URL | null {
 
 function cannotListen(cause: Error, host: string, port: number): PalimpsestError {
   const taken = 'code' in cause && cause.code === 'EADDRINUSE'
-  const why = taken ? `Port ${port} is taken by another program. Choose another.` : cause.message
+  const why = taken ? `Another program uses port ${port}. Choose another port.` : cause.message
   return new PalimpsestError(
     taken ? 'ALREADY' : 'INVALID_INPUT',
     `Cannot listen on ${host}: ${why}`,

@@ -35,7 +35,7 @@ const Held = named('HeldEdit', {
   from: z.number(),
   to: z.number(),
   part: z.number().nullable(),
-  saves: z.number().describe('Tokens, about.'),
+  saves: z.number().describe('Tokens, estimated.'),
   why: z.string(),
   reason: z.string().nullable().describe('The reason why it waits.'),
 })
@@ -50,7 +50,7 @@ const pending = defineRoute({
     session: z.string(),
     policy: z.string(),
     decision: z.string().nullable(),
-    now: z.array(Held).describe('Edits that the next call would bring.'),
+    now: z.array(Held).describe('Edits that would be made at the next call.'),
     later: z.array(Held).describe('Edits that wait.'),
     saves: z.object({ now: z.number(), later: z.number() }),
   }),
@@ -78,8 +78,8 @@ const preview = defineRoute({
   path: '/sessions/{session}/compact/preview',
   summary: 'The summary that would replace consecutive entries, to review and change before it is used',
   description:
-    'The stretch is narrowed to whole steps: `from` and `to` of the answer are those to compact. No model is called. A ' +
-    '`text` of your own is tried in place of the summary.',
+    'The stretch is narrowed to complete steps: compact `from` to `to` of the answer. No model is called. A ' +
+    '`text` of your own is checked in place of the summary.',
   roles: PEOPLE,
   body: z.strictObject({ ...Range, text: z.string().max(MAX_TEXT).optional() }),
   answer: named('CompactPreview', {
@@ -88,9 +88,9 @@ const preview = defineRoute({
     to: z.number(),
     narrowed: z.boolean(),
     text: z.string(),
-    request: z.string().nullable().describe('The last request of the user, which stays verbatim behind the summary.'),
+    request: z.string().nullable().describe('The last request of the user, which follows the summary unchanged.'),
     tokens: z.object({ replaced: z.number(), summary: z.number(), saved: z.number() }),
-    rewritten: z.number().describe('Tokens behind it that the provider must write again at the next call.'),
+    rewritten: z.number().describe('Tokens after it that the provider must write again at the next call.'),
     problem: z.string().nullable().describe('Why it would be refused.'),
   }),
   refusals: [409],
@@ -189,10 +189,14 @@ function narrowed(fold: Fold, { from, to }: Stretch, model: Model): Stretch {
   const start = from <= first ? first : firstStartFrom(fold, from)
   const end = lastCutBefore(fold, to + 1, model)
   if (start !== undefined && end !== undefined && start <= end) return { from: start, to: end }
-  throw new PalimpsestError('VIEW_ILLEGAL', 'There is no whole step between these entries. Choose a longer stretch.', {
-    from,
-    to,
-  })
+  throw new PalimpsestError(
+    'VIEW_ILLEGAL',
+    'There is no complete step between these entries. Choose a longer stretch.',
+    {
+      from,
+      to,
+    },
+  )
 }
 
 function messagesFor(fold: Fold, stretch: Stretch, text: string): Message[] {
@@ -210,7 +214,7 @@ type Tried = { text: string; size: number; replaced: number; model: Model }
 
 /** The reason why the edit would be refused. The fold is unchanged afterwards. */
 function problemOf(fold: Fold, stretch: Stretch, { text, size, replaced, model }: Tried): string | undefined {
-  if (text === '') return 'There is too little here to summarise: a summary would be no shorter.'
+  if (text === '') return 'There is too little to summarise: a summary would not be shorter.'
   if (size >= replaced) return tooLong(size, replaced).message
   const replacement = { messages: messagesFor(fold, stretch, text) }
   const target = { type: 'range' as const, ...stretch }

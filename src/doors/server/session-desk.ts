@@ -49,7 +49,7 @@ export class SessionDesk {
   /** The home as the caller sees it. */
   of({ role, owner }: Caller): Palimpsest {
     if (role === 'admin') return this.#pal
-    if (owner === undefined) throw new PalimpsestError('FORBIDDEN', 'Sessions need a user: this caller has none.')
+    if (owner === undefined) throw new PalimpsestError('FORBIDDEN', 'Sessions need a user, and this caller has none.')
     return this.#pal.of(owner)
   }
 
@@ -77,7 +77,7 @@ export class SessionDesk {
     const { owner, ...rest } = options
     const id = caller.role === 'admin' ? ledgerId(owner, name) : name
     if (await this.#exists(caller, id)) {
-      throw new PalimpsestError('ALREADY', `There is a session ${id} already. Choose another name.`, { session: id })
+      throw new PalimpsestError('ALREADY', `The session ${id} already exists. Choose another name.`, { session: id })
     }
     return this.#keep(caller, id, { opening: this.of(caller).session(id, rest), entries: ENTRIES_PER_SESSION })
   }
@@ -95,7 +95,7 @@ export class SessionDesk {
   ): Promise<OwnedSession[]> {
     const pal = this.of(caller)
     if (after !== undefined && !(await pal.find(after))) {
-      throw new PalimpsestError('NOT_FOUND', 'The list has no such place any more. Start again without a cursor.')
+      throw new PalimpsestError('NOT_FOUND', 'This cursor is no longer valid. Start again without a cursor.')
     }
     return (await pal.sessions({ limit, contains, after })).map(withOwner)
   }

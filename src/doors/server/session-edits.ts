@@ -134,7 +134,7 @@ const restore = defineRoute({
   summary: 'Show an original again at the end of the view, without a cache miss',
   description: 'While a tool call waits for its result nothing can be added: then the text alone is answered.',
   roles: EVERYBODY,
-  body: z.strictObject({ id: nameSchema(100).describe('Of an edit (e3) or of a part.') }),
+  body: z.strictObject({ id: nameSchema(100).describe('The id of an edit (e3) or of a part.') }),
   answer: z.object({ entry: z.number(), part: z.number(), text: z.string(), edit: Edit.optional() }),
   refusals: [409],
   async run({ params, body, caller, doors }) {
@@ -151,7 +151,7 @@ const fork = defineRoute({
   summary: 'Create a session with everything up to and including an entry',
   roles: EVERYBODY,
   body: z.strictObject({
-    at: Index.optional().describe('The last entry if left out.'),
+    at: Index.optional().describe('The last entry if omitted.'),
     id: nameSchema(200).optional(),
   }),
   bodyOptional: true,
@@ -189,7 +189,7 @@ export function checkEntries(fold: Fold, { from, to }: { from: number; to: numbe
 
 function checkAuthor(session: Session, id: string, caller: Caller): void {
   if (caller.role !== 'agent' || session.fold.records.get(id)?.edit.by !== 'user') return
-  throw forbidden(`Edit ${id} was made by the user: an agent cannot change that.`, { edit: id })
+  throw forbidden(`Edit ${id} was made by the user, so an agent cannot change it.`, { edit: id })
 }
 
 function stateOf(session: Session, id: string): z.input<typeof EditState> {

@@ -29,7 +29,7 @@ const contains = z
   .min(1)
   .max(200)
   .optional()
-  .describe('Only with this text in name, title, policy, model, agent or project.')
+  .describe('Only sessions with this text in their name, title, policy, model, agent or project.')
 
 const list = defineRoute({
   method: 'get',
@@ -54,21 +54,23 @@ const families = defineRoute({
   query: {
     ...PageQuery,
     contains,
-    agent: z.string().max(200).optional().describe('Only of this agent.'),
-    project: z.string().max(200).optional().describe('Only in a folder of this name.'),
+    agent: z.string().max(200).optional().describe('Only sessions of this agent.'),
+    project: z.string().max(200).optional().describe('Only sessions in a folder with this name.'),
     model: z.string().max(200).optional(),
-    tag: z.string().regex(TAG).optional().describe('Only with this tag.'),
-    from: numberIn(0, END_OF_TIME).optional().describe('Only used since then, in milliseconds since 1970.'),
-    to: numberIn(0, END_OF_TIME).optional().describe('Only used until then.'),
-    sort: z.enum(SORTS).optional().describe('`used` if not given.'),
-    order: z.enum(['up', 'down']).optional().describe('`down`, the largest first, if not given.'),
+    tag: z.string().regex(TAG).optional().describe('Only sessions with this tag.'),
+    from: numberIn(0, END_OF_TIME)
+      .optional()
+      .describe('Only sessions used since this time, in milliseconds since 1970.'),
+    to: numberIn(0, END_OF_TIME).optional().describe('Only sessions used up to this time.'),
+    sort: z.enum(SORTS).optional().describe('`used` by default.'),
+    order: z.enum(['up', 'down']).optional().describe('`down` (the default) lists the largest first.'),
   },
   answer: named('Families', {
     families: z.array(FamilyOut),
     next: Next,
-    found: z.number().describe('Families that fit.'),
+    found: z.number().describe('Matching families.'),
     sessions: z.number().describe('Sessions in them.'),
-    billed: z.number().describe('Dollars, over all that fit.'),
+    billed: z.number().describe('Dollars of all matching sessions.'),
   }),
   refusals: [404],
   async run({ query, caller, doors }) {
@@ -93,11 +95,11 @@ const overview = defineRoute({
   answer: named('Overview', {
     days: z
       .array(z.object({ day: z.string(), billed: z.number(), saved: z.number(), could: z.number(), calls: z.number() }))
-      .describe(`${DAYS} days. The last is today, or the last day with calls where that is longer ago.`),
+      .describe(`${DAYS} days. The last is today, or the last day with calls if there are none in this time.`),
     week: z.object({
       billed: z.number(),
       saved: z.number(),
-      could: z.number().describe('Dollars of recordings that edits could have saved.'),
+      could: z.number().describe('Dollars that edits could have saved in recordings.'),
       calls: z.number(),
       sessions: z.number(),
       input: z.number(),
@@ -109,7 +111,7 @@ const overview = defineRoute({
     tags: Named,
     sessions: z.number(),
     counted: z.number(),
-    untried: z.number().describe('Recordings that are still to be replayed for what they could have saved.'),
+    untried: z.number().describe('Recordings still to be replayed.'),
     live: z.number(),
   }),
   async run({ caller, doors }) {

@@ -13,16 +13,17 @@ const HITS = 20
 const TIME =
   /^(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?Z?)?$/
 const time = (what: string) => z.string().regex(TIME).optional().describe(`${what}: 2026-05-18 or 2026-05-18T09:00Z.`)
-const several = (what: string) => z.string().min(1).max(500).optional().describe(`${what}; several with commas.`)
+const several = (what: string) =>
+  z.string().min(1).max(500).optional().describe(`${what}; separate several with commas.`)
 
 const RecallQuery = {
-  q: z.string().min(1).max(2000).describe('A question, a line, a name, a path or a command. Any word may match.'),
+  q: z.string().min(1).max(2000).describe('A question, a line, a name, a path or a command; any word may match.'),
   limit: numberIn(1, 100).optional(),
   type: several('Kinds of parts (text, reasoning, tool-call, tool-result) or roles (user, assistant, tool)'),
   tool: several('Only calls and results of these tools'),
-  path: several('Only calls about these files, and their results; the end of a path is enough'),
-  since: time('Not before'),
-  until: time('Not after'),
+  path: several('Only calls on these files, and their results; the end of a path is enough'),
+  since: time('Only hits from this time on'),
+  until: time('Only hits up to this time'),
 }
 
 /** An agent gets the position of a part that its user has hidden, but none of its text. */
@@ -56,12 +57,12 @@ const recallAll = defineRoute({
       .min(1)
       .max(500)
       .optional()
-      .describe('Only sessions that worked in this folder or inside it; the end of its path is enough.'),
+      .describe('Only sessions in this folder or inside it; the end of its path is enough.'),
     tag: z.string().min(1).regex(TAG).optional().describe('Only sessions with this tag.'),
   },
   answer: z.object({
     hits: z.array(Hit),
-    behind: z.boolean().describe('Whether older sessions are still being indexed: ask again later for more.'),
+    behind: z.boolean().describe('Whether older sessions are still being indexed; search again later for more.'),
   }),
   async run({ query, caller, doors: { desk } }) {
     const { project, tag } = query
@@ -75,12 +76,12 @@ const recallAll = defineRoute({
 const around = defineRoute({
   method: 'get',
   path: '/sessions/{session}/around',
-  summary: 'The context of a hit: the parts of the entries before and after it',
+  summary: 'The surroundings of a hit: the parts of the entries before and after it',
   roles: EVERYBODY,
   query: {
     id: z.string().min(1).max(40).describe('The `hash` of a hit.'),
-    before: numberIn(0, 50).optional().describe('How many entries; 3 if not given.'),
-    after: numberIn(0, 50).optional().describe('How many entries; 3 if not given.'),
+    before: numberIn(0, 50).optional().describe('The number of entries; 3 by default.'),
+    after: numberIn(0, 50).optional().describe('The number of entries; 3 by default.'),
   },
   answer: z.object({ parts: z.array(Nearby) }),
   async run({ params, query: { id, before = 3, after = 3 }, caller, doors }) {
@@ -179,16 +180,16 @@ const changelog = defineRoute({
 const fileAt = defineRoute({
   method: 'get',
   path: '/sessions/{session}/file',
-  summary: 'A file as it was after a turn, rebuilt from the ledger',
+  summary: 'A file as it was after a turn, derived from the ledger',
   roles: EVERYBODY,
   query: {
     path: z.string().min(1).max(1024),
-    turn: numberIn(0, MAX_INDEX).optional().describe('A call of the model, from 1; the last if left out.'),
+    turn: numberIn(0, MAX_INDEX).optional().describe('The number of a model call, from 1; the last one by default.'),
   },
   answer: named('FileState', {
     path: z.string(),
     turn: z.number(),
-    content: z.string().nullable().describe('Null where it cannot be known.'),
+    content: z.string().nullable().describe('Null if it cannot be derived.'),
     basis: z.array(z.string()).describe('The entries that the answer is based on, in order.'),
   }),
   refusals: [409],
@@ -216,7 +217,7 @@ const verify = defineRoute({
     redacted: z
       .array(z.object({ at: Time, by: z.string(), from: z.number(), kinds: z.record(z.string(), z.number()) }))
       .optional()
-      .describe('When and by whom texts were covered, and the first event that was changed.'),
+      .describe('When and by whom texts were redacted, and the first changed event.'),
   }),
   async run({ params, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)

@@ -21,16 +21,16 @@ const MOST_IDS = 10
 
 export const BarOut = named('Bar', {
   entry: z.number(),
-  part: z.number().nullable().describe('Null for what an edit put there, and for several parts in one bar.'),
-  to: z.number().describe('The last entry; another one where several parts are in one bar.'),
+  part: z.number().nullable().describe('Null for text inserted by an edit, and for a bar of several parts.'),
+  to: z.number().describe('The last entry; differs from the first in a bar of several parts.'),
   parts: z.number(),
   role: RoleName,
   type: z.string(),
   kind: z.string().describe('system, user, assistant, reasoning, image, raw, inserted, or what the tool does.'),
   tool: z.string().optional(),
   label: z.string().describe('The file, the command, or the first words.'),
-  raw: z.number().describe('Tokens as it happened.'),
-  shown: z.number().describe('Tokens as it is shown; 0 where it is hidden.'),
+  raw: z.number().describe('Tokens of the original.'),
+  shown: z.number().describe('Tokens in the view; 0 if it is hidden.'),
   edits: z.array(z.string()).describe(`The edits that show here, up to ${MOST_IDS}.`),
   pinned: z.boolean(),
 })
@@ -45,10 +45,8 @@ const map = defineRoute({
     'it has forgotten it.',
   roles: EVERYBODY,
   query: {
-    at: numberIn(1, MAX_INDEX)
-      .optional()
-      .describe('A call of the model, from 1; what the next one would be, if left out.'),
-    max: numberIn(10, MOST_BARS).optional().describe(`The most bars; ${BARS} if not given.`),
+    at: numberIn(1, MAX_INDEX).optional().describe('The number of a model call, from 1; the next call by default.'),
+    max: numberIn(10, MOST_BARS).optional().describe(`The maximum number of bars; ${BARS} by default.`),
   },
   answer: named('ContextMap', {
     session: z.string(),
@@ -59,11 +57,15 @@ const map = defineRoute({
     entries: z.number(),
     window: z.number(),
     marks: z.array(z.number()).describe('Tokens at which the policy begins to make room, and at which it must.'),
-    overhead: z.number().describe('Tokens of system prompt and tools, in front of the first bar.'),
+    overhead: z.number().describe('Tokens of the system prompt and tools, which precede the first bar.'),
     cached: z.number(),
     cold: z.boolean(),
     tokens: z.object({ raw: z.number(), shown: z.number() }).describe('Without the overhead.'),
-    scale: z.number().describe('Tokens of the provider, as all of these are, for one of ours, as edits count.'),
+    scale: z
+      .number()
+      .describe(
+        'Tokens of the provider per token of ours. All numbers here are tokens of the provider; edits count ours.',
+      ),
     bars: z.array(BarOut),
   }),
   async run({ params, query, caller, doors }) {
@@ -93,9 +95,9 @@ const map = defineRoute({
 
 const PartEdit = EditState.extend({
   at: Time,
-  call: z.number().describe('Before which call it was made, from 1.'),
+  call: z.number().describe('The number of the call before which it was made, from 1.'),
   decision: z.string().nullable(),
-  shows: z.boolean().describe('In force, and inside no other.'),
+  shows: z.boolean().describe('In force, and not inside another edit.'),
 }).meta({ id: 'PartEdit' })
 
 const PartDetail = named('PartDetail', {
@@ -108,14 +110,14 @@ const PartDetail = named('PartDetail', {
   pinned: z.boolean(),
   inView: z.boolean(),
   original: PartOut,
-  shown: PartOut.nullable().describe('Null where it is dropped or hidden.'),
+  shown: PartOut.nullable().describe('Null if it is dropped or hidden.'),
   texts: z.object({ original: z.string(), shown: z.string().nullable() }),
   tokens: z.object({ original: z.number(), shown: z.number() }),
   instead: z
     .object({ edit: z.string(), from: z.number(), to: z.number(), messages: z.array(Message) })
     .nullable()
-    .describe('The messages that are shown instead, where it is hidden with its neighbours.'),
-  edits: z.array(PartEdit).describe('Every edit of it, the last first, undone ones too.'),
+    .describe('The messages shown instead, if it is hidden together with its neighbours.'),
+  edits: z.array(PartEdit).describe('All edits of it, newest first, including undone ones.'),
 })
 
 const part = defineRoute({
@@ -195,7 +197,7 @@ function detailOf(timeline: Timeline, entry: number, index: number) {
   const found = fold.entries[entry]
   const original = found?.message?.parts[index]
   if (!found || !original) {
-    throw new PalimpsestError('ENTRY_NOT_FOUND', `There is no part ${index} in an entry ${entry}.`, { entry })
+    throw new PalimpsestError('ENTRY_NOT_FOUND', `There is no part ${index} in entry ${entry}.`, { entry })
   }
   const range = rangeAround(fold, entry)
   const shown = [...shownParts(fold, entry)].find(other => other.part === index)?.shown

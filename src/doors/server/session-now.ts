@@ -18,21 +18,21 @@ const MAX_DROP = 4000
 const now = defineRoute({
   method: 'get',
   path: '/sessions/{session}/now',
-  summary: 'The cost of the next call right now, part by part, whether the cache is cold, and the price of an edit',
+  summary: 'The cost of the next call part by part, the state of the cache, and the price of an edit',
   description:
-    'On a cold cache every edit is free: everything is written again anyway. `drop` names parts; `price` says what taking ' +
-    'them out costs once and saves with every call.',
+    'On a cold cache every edit is free, because the whole prompt is written again anyway. `drop` names parts; `price` has ' +
+    'the one-time cost of removing them and the saving per call.',
   roles: EVERYBODY,
-  query: { drop: z.string().max(MAX_DROP).optional().describe('Ids of parts, with commas between them.') },
+  query: { drop: z.string().max(MAX_DROP).optional().describe('Ids of parts, separated by commas.') },
   answer: named('Moment', {
     session: z.string(),
     tokens: z.number(),
     window: z.number(),
     edits: z.number().describe('In force.'),
     saved: z.number().describe('Dollars that edits have saved so far.'),
-    cached: z.number().nullable().describe('Share of the input so far that was read from the cache.'),
-    isCold: z.boolean().describe('The next call writes everything again.'),
-    coldAt: z.number().nullable().describe('When the provider forgets the prefix, if nothing is asked before.'),
+    cached: z.number().nullable().describe('Share of all input so far that was read from the cache.'),
+    isCold: z.boolean().describe('Whether the next call writes the whole prompt again.'),
+    coldAt: z.number().nullable().describe('When the cache expires, if there is no call before.'),
     nextUsd: z.number().describe('The input cost of the next call.'),
     parts: z
       .array(
@@ -47,19 +47,21 @@ const now = defineRoute({
           quotes: z
             .number()
             .nullable()
-            .describe('How often such parts, this old, were quoted later in recorded sessions.'),
+            .describe('How often similar parts of this age were quoted later in recorded sessions.'),
           preview: z.string(),
         }),
       )
       .describe(`The largest ${MOST_PARTS}.`),
-    free: z.array(z.string()).describe('On a cold cache, ids of what could go for nothing and is seldom quoted later.'),
+    free: z
+      .array(z.string())
+      .describe('On a cold cache, ids of parts that can be removed for free and are rarely quoted later.'),
     price: named('EditPrice', {
       ids: z.array(z.string()),
       tokens: z.number(),
       perCallUsd: z.number(),
       rewritten: z.number().describe('Tokens that are written again.'),
       onceUsd: z.number(),
-      paysAfter: z.number().nullable().describe('Calls; null if it never pays.'),
+      paysAfter: z.number().nullable().describe('Calls; null if it never pays off.'),
       quotes: z.number(),
     }).nullable(),
   }),
@@ -91,7 +93,7 @@ const dropped = defineRoute({
   roles: EVERYBODY,
   answer: named('Dropped', {
     session: z.string(),
-    before: z.string().nullable().describe('The session that has it.'),
+    before: z.string().nullable().describe('The session that has them.'),
     parts: z
       .array(z.object({ id: z.string(), kind: z.string(), tokens: z.number(), preview: z.string() }))
       .describe(`The largest ${MOST_PARTS}.`),

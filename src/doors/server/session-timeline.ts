@@ -18,8 +18,8 @@ const summary = defineRoute({
   path: '/sessions/{session}/summary',
   summary: 'Totals of a session: turns, calls, original tokens and tokens in view, money with and without edits',
   description:
-    'Reads the ledger when first asked, and after that only what is new. The list of sessions has it where it is known. ' +
-    'Money is what the provider reported, priced by the table; calls that it reported nothing of are estimated.',
+    'Reads the ledger on the first request, and after that only new events. The list of sessions has it if it is known. ' +
+    'Cost is the reported usage at table prices; calls without a report are estimated.',
   roles: EVERYBODY,
   answer: SummaryOut,
   async run({ params, caller, doors }) {
@@ -36,9 +36,9 @@ export const LossCause = z.enum(['edit', 'pause', 'client', 'model', 'server', '
 const Sum = z
   .object({
     tokens: z.number(),
-    cached: z.number().describe('Of them, a prefix that the provider has in its cache.'),
+    cached: z.number().describe('The prefix of them that the provider has in its cache.'),
     written: z.number(),
-    cost: z.number().describe('Dollars, of input, by the price table.'),
+    cost: z.number().describe('Dollars for input, at table prices.'),
   })
   .meta({ id: 'CallSum', description: 'System prompt and tools included.' })
 
@@ -49,20 +49,20 @@ const TimelineCallOut = named('TimelineCall', {
   model: z.string(),
   paid: z
     .object({ dollars: z.number(), output: z.number().describe('For the answer.'), estimated: z.boolean() })
-    .describe('As the provider reported it, the answer included; estimated by the model of costs where it did not.'),
+    .describe('As the provider reported it, the answer included; estimated by the cost model if it did not.'),
   modelled: z.number().describe('The estimate of the cost model in dollars, the answer included.'),
-  inherited: z.boolean().describe('The session that this one was forked from has paid.'),
+  inherited: z.boolean().describe('Paid in the session that this one was forked from.'),
   unanswered: z.boolean().describe('The provider reported the call, but its answer is not in the ledger (yet).'),
   sent: Sum,
-  raw: Sum.describe('The same call with nothing edited, and the same caching by the provider.'),
+  raw: Sum.describe('The same call without edits, with the same caching by the provider.'),
   miss: z
     .object({
       kind: LossCause,
       lost: z.number().describe('Tokens that had been sent before and were written again.'),
-      cause: z.string().describe('In words.'),
+      cause: z.string().describe('The cause as a sentence.'),
     })
     .nullable()
-    .describe('The cache that was lost: as the provider reported it; where it tells nothing, by the model of costs.'),
+    .describe('The cache that was lost: as the provider reported it, or by the cost model if it did not.'),
   edits: z.object({
     made: z.number(),
     ids: z.array(z.string()).describe(`The first ${MOST_IDS}.`),
@@ -92,12 +92,12 @@ const timeline = defineRoute({
     'Call by call: tokens with and without edits, cached and written, cost with and without edits, cache misses and their causes',
   roles: EVERYBODY,
   query: {
-    from: numberIn(1, MAX_INDEX).optional().describe('The first call; 1 if not given.'),
-    limit: numberIn(1, MOST_CALLS).optional().describe(`How many; ${CALLS} if not given.`),
+    from: numberIn(1, MAX_INDEX).optional().describe('The first call; 1 by default.'),
+    limit: numberIn(1, MOST_CALLS).optional().describe(`The number of calls; ${CALLS} by default.`),
   },
   answer: named('Timeline', {
     session: z.string(),
-    length: z.number().describe('Number of events of the ledger that this tells of.'),
+    length: z.number().describe('Number of events of the ledger that this covers.'),
     calls: z.array(TimelineCallOut),
     total: z.number().describe('Calls of the session.'),
     next: z.number().nullable().describe('The `from` of the next page; null at the end.'),
@@ -121,13 +121,13 @@ const timeline = defineRoute({
 })
 
 const TurnOut = named('Turn', {
-  turn: z.number().describe('From 1; 0 is what was there before the first request.'),
+  turn: z.number().describe('From 1; 0 is everything before the first request.'),
   entry: z.number(),
   to: z.number().describe('The last entry.'),
   at: Time,
   ended: Time,
   title: z.string(),
-  calls: z.number().describe('Of the model.'),
+  calls: z.number().describe('Model calls.'),
   firstCall: z.number(),
   dollars: z.number(),
   saved: z.number(),
@@ -155,9 +155,9 @@ async function subAgents(doors: Doors, caller: Caller, id: string): Promise<SubA
 const turns = defineRoute({
   method: 'get',
   path: '/sessions/{session}/turns',
-  summary: 'The session as a tree: turns with time, tokens, cost and errors; the calls and tools of one of them',
+  summary: 'The session as a tree: turns with time, tokens, cost and errors; calls and tools for one of them',
   roles: EVERYBODY,
-  query: { entry: numberIn(0, MAX_INDEX).optional().describe('Gives the calls of the turn that holds this entry.') },
+  query: { entry: numberIn(0, MAX_INDEX).optional().describe('Return the calls of the turn with this entry.') },
   answer: z.object({
     turns: z.array(TurnOut),
     agents: z
@@ -174,7 +174,7 @@ const turns = defineRoute({
           errors: z.number(),
         }),
       )
-      .describe(`Agents that the turn has started, each a session of its own; ${MOST_AGENTS} at most.`),
+      .describe(`Subagents started in the turn, each with its own session; at most ${MOST_AGENTS}.`),
     steps: z.array(
       named('Step', {
         call: z.number(),
@@ -191,7 +191,7 @@ const turns = defineRoute({
             about: z.string(),
             kind: z.string(),
             at: Time,
-            tokens: z.number().describe('Of its result.'),
+            tokens: z.number().describe('Tokens of its result.'),
             error: z.boolean(),
           }),
         ),
@@ -251,7 +251,7 @@ export function remember<T>() {
 export function callIn({ calls }: Timeline, call: number | undefined): number {
   if (call === undefined) return calls.length
   if (call <= calls.length) return call - 1
-  const there = calls.length === 0 ? 'no call was made yet' : `there are 1–${calls.length}`
+  const there = calls.length === 0 ? 'there are no calls yet' : `there are 1–${calls.length}`
   throw new PalimpsestError('ENTRY_NOT_FOUND', `There is no call ${call}; ${there}.`, { call })
 }
 

@@ -28,11 +28,11 @@ const verdict = defineRoute({
     without: z.number().describe('The cost without edits.'),
     saved: z.number(),
     calls: z.number(),
-    copied: z.number().describe('Calls at the beginning that the session it came from has paid.'),
-    estimated: z.number().describe('Calls that the provider reported nothing of.'),
-    quotes: z.number().describe('Places in tool results that the agent quoted later.'),
-    lost: z.number().describe('Those of them that were out of view by then.'),
-    cacheLost: z.partialRecord(LossCause, z.number()).describe('How often, and to what.'),
+    copied: z.number().describe('Calls at the beginning that were paid in the session it came from.'),
+    estimated: z.number().describe('Calls without a report of the provider.'),
+    quotes: z.number().describe('Passages of tool results that the agent quoted later.'),
+    lost: z.number().describe('Those of them that were out of view when they were quoted.'),
+    cacheLost: z.partialRecord(LossCause, z.number()).describe('How often the cache was lost, by cause.'),
     parts: z
       .array(z.object({ part: z.enum(['read', 'new', 'output', ...LossCause.options]), dollars: z.number() }))
       .describe('The parts of the bill; the extra cost of a lost cache is under its cause.'),
@@ -57,11 +57,11 @@ const WouldOut = named('Would', {
   policy: z.string(),
   dollars: z.number().describe('The amount paid, less the savings of the policy.'),
   saved: z.number(),
-  share: z.number().describe('Of what was paid.'),
-  evidence: z.number().describe('Share of later quotes that would still be visible.'),
+  share: z.number().describe('As a share of the amount paid.'),
+  evidence: z.number().describe('The share of later quotes that would still be visible.'),
   edits: z.number(),
   tokens: z.object({ raw: z.number(), shown: z.number() }),
-  bars: z.array(BarOut).describe('As in the map.'),
+  bars: z.array(BarOut).describe('The same bars as in the map.'),
   list: z
     .array(Edit.extend({ call: z.number(), dollars: z.number() }))
     .describe(`The ${MOST_EDITS} edits that would have saved most.`),
@@ -70,12 +70,12 @@ const WouldOut = named('Would', {
 const would = defineRoute({
   method: 'get',
   path: '/sessions/{session}/would',
-  summary: 'The edits that a policy would have made in a session, with their reasons, and the view that would result',
+  summary: 'The edits that a policy would have made in a session, with their reasons, and the resulting view',
   description: 'A replay: nothing is recorded and no model is called.',
   roles: EVERYBODY,
   query: {
-    policy: nameSchema(100).optional().describe('`thrifty` if not given.'),
-    max: numberIn(1, MOST_BARS).optional().describe(`Bars at most; ${BARS} if not given.`),
+    policy: nameSchema(100).optional().describe('`thrifty` by default.'),
+    max: numberIn(1, MOST_BARS).optional().describe(`The maximum number of bars; ${BARS} by default.`),
   },
   answer: WouldOut,
   refusals: [409],

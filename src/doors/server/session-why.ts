@@ -17,14 +17,12 @@ const WhyCall = named('WhyCall', {
   model: z.string(),
   predictedUsd: z.number().describe('The estimate of the cost model, the answer included.'),
   billedUsd: z.number().describe('As the provider reported it.'),
-  estimated: z.boolean().describe('Nothing was reported: billed is what was predicted.'),
+  estimated: z.boolean().describe('Nothing was reported, so the billed cost is the predicted one.'),
   differenceUsd: z.number(),
-  cause: Cause.describe(
-    'Why cached tokens had to be written again; `none` where none were, `start` for the first call.',
-  ),
+  cause: Cause.describe('Why cached tokens had to be written again; `none` if none were, `start` for the first call.'),
   lost: z.number().describe('Tokens that were cached and had to be written again.'),
-  extraUsd: z.number().describe('The extra cost over reading them.'),
-  text: z.string().describe('The cause in words.'),
+  extraUsd: z.number().describe('The extra cost compared with reading them.'),
+  text: z.string().describe('The cause as a sentence.'),
 })
 
 const why = defineRoute({
@@ -33,8 +31,8 @@ const why = defineRoute({
   summary:
     'Why a session cost what it cost: predicted and billed cost of each call, causes of cache misses, the most expensive calls, free edits',
   description:
-    'Edits are free where nothing cached is lost: on a cold cache, or in parts that were never sent. With `free=true` two ' +
-    'replays say what they would have saved, which takes a while.',
+    'An edit is free if nothing cached is lost: the cache is cold, or the part was never sent. With `free=true` two ' +
+    'replays find out what free edits would have saved, which takes a while.',
   roles: EVERYBODY,
   query: { free: z.enum(['true', 'false']).optional().describe('Find out what free edits would have saved.') },
   answer: named('Why', {
@@ -54,13 +52,13 @@ const why = defineRoute({
     moments: z.array(WhyCall).describe('The five calls that cost most.'),
     free: z
       .object({
-        coldCalls: z.number().describe('Calls that found no cache.'),
+        coldCalls: z.number().describe('Calls that found the cache cold.'),
         edits: z.number(),
         savedUsd: z.number(),
-        evidence: z.number().describe('Share of later quotes that would still be visible.'),
+        evidence: z.number().describe('The share of later quotes that would still be visible.'),
       })
       .nullable()
-      .describe(`Null if it was not asked for, or the session has more than ${MAX_CALLS} calls.`),
+      .describe(`Null if it was not requested, or the session has more than ${MAX_CALLS} calls.`),
   }),
   run: async ({ params, query, caller, doors }) => {
     const { timeline, session } = await openTimeline(doors, caller, params.session)
@@ -76,15 +74,15 @@ const Rows = z
       name: z.string(),
       tokens: z.number().describe('Tokens times the calls that carried them.'),
       dollars: z.number(),
-      saved: z.number().describe('Dollars for what edits took out of these calls.'),
+      saved: z.number().describe('Dollars that edits saved in these calls.'),
     }),
   )
-  .describe(`Adds up to \`dollars\`. The largest ${ROWS}, the last of them for all others.`)
+  .describe(`Adds up to \`dollars\`. The largest ${ROWS}; the last row is for all others.`)
 
 const rent = defineRoute({
   method: 'get',
   path: '/sessions/{session}/rent',
-  summary: 'The cost of each text over all calls that carry it, by kind, tool, server, file, agent and edit',
+  summary: 'The cost of each text over all calls that contain it, by kind, tool, server, file, agent and edit',
   roles: EVERYBODY,
   answer: named('Rent', {
     session: z.string(),

@@ -31,7 +31,7 @@ const create = defineRoute({
   description: 'It belongs to the user of the token. An admin may name another owner.',
   roles: EVERYBODY,
   body: z.strictObject({
-    id: nameSchema(200).optional().describe('A name; one is made up if there is none.'),
+    id: nameSchema(200).optional().describe('A name; generated if omitted.'),
     policy: nameSchema(100).optional().describe('A preset: none, thrifty, smart-history, …'),
     model: nameSchema(100).optional(),
     overhead: z.int().min(0).max(MAX_OVERHEAD).optional().describe('Tokens of system prompt and tools.'),
@@ -45,7 +45,7 @@ const create = defineRoute({
   async run({ body = {}, caller, doors }) {
     const { id = crypto.randomUUID(), messages = [], owner, ...options } = body
     if (owner !== undefined && caller.role !== 'admin' && owner !== caller.user) {
-      throw forbidden('Only an admin makes sessions for others.', { owner })
+      throw forbidden('Only an admin can create sessions for others.', { owner })
     }
     const session = await doors.desk.create(caller, id, { ...options, owner })
     if (messages.length > 0) await session.append(...(messages as EngineMessage[]))
@@ -84,7 +84,7 @@ const append = defineRoute({
 const entries = defineRoute({
   method: 'get',
   path: '/sessions/{session}/entries',
-  summary: 'The entries as they happened',
+  summary: 'The original entries',
   roles: EVERYBODY,
   query: {
     limit: PageQuery.limit,
@@ -97,9 +97,9 @@ const entries = defineRoute({
         seq: z.number(),
         at: Time,
         message: Message,
-        shown: Message.nullable().optional().describe('As it is shown, where that differs; null where it is hidden.'),
+        shown: Message.nullable().optional().describe('The message in the view, if it differs; null if it is hidden.'),
         edits: z.array(z.string()).describe('The edits in force that touch it.'),
-        pinned: z.boolean().describe('It, or a part of it.'),
+        pinned: z.boolean().describe('Whether it, or a part of it, is pinned.'),
       }),
     ),
     total: z.number().describe('Entries of the session.'),
@@ -119,8 +119,8 @@ const entries = defineRoute({
 const look = defineRoute({
   method: 'get',
   path: '/sessions/{session}/view',
-  summary: 'The view: the messages with the edits now in force',
-  description: 'Only looks: nothing is planned or recorded.',
+  summary: 'The view: the messages with the edits in force',
+  description: 'Read-only: nothing is planned or recorded.',
   roles: EVERYBODY,
   answer: View,
   async run({ params, caller, doors }) {

@@ -38,18 +38,18 @@ const SETTABLE: readonly string[] = [
 ]
 
 const SettingsOut = named('Settings', {
-  file: z.string().nullable().describe('Where changes are written; null for a home in memory.'),
+  file: z.string().nullable().describe('The file that changes are written to; null for a home in memory.'),
   settings: z.array(
     named('Setting', {
       key: z.string(),
-      path: z.array(z.string()).describe('The names on the way to it.'),
+      path: z.array(z.string()).describe('The path of keys to it.'),
       value: z.unknown(),
       source: z.enum(['default', 'file', 'environment', 'flag']),
       from: z.string().nullable().describe('The file, the variable or the flag.'),
-      settable: z.boolean().describe('Whether it can be changed here.'),
+      settable: z.boolean().describe('Whether it can be changed through the API.'),
     }),
   ),
-  keep: z.record(z.string(), z.number()).describe('The words of the knob, and what they are as numbers.'),
+  keep: z.record(z.string(), z.number()).describe('The levels of the knob, with their numbers.'),
   models: z
     .array(
       named('ModelRow', {
@@ -58,17 +58,19 @@ const SettingsOut = named('Settings', {
         calls: z.number(),
         window: z.number(),
         largest: z.number().describe('Tokens of the largest call so far.'),
-        input: z.number().describe('Dollars for a million tokens.'),
+        input: z.number().describe('Dollars per million tokens.'),
         output: z.number(),
-        read: z.number().describe('Factor of `input` for what is read from the cache.'),
+        read: z.number().describe('The price of a cache read, as a factor of `input`.'),
         write: z.number(),
-        ttl: z.number().describe('Milliseconds for which the provider says that it keeps a prefix.'),
-        kept: z.number().nullable().describe('The longest that it was seen to keep one, if that is longer.'),
-        from: z.enum(['table', 'file', 'family']).describe('`family`: the table does not have it; the strictest row.'),
+        ttl: z.number().describe('Milliseconds for which the provider promises to keep a prefix.'),
+        kept: z.number().nullable().describe('The longest time for which it was seen to keep one, if that is longer.'),
+        from: z
+          .enum(['table', 'file', 'family'])
+          .describe('`family`: the table does not have the model; this is the strictest row of its family.'),
       }),
     )
-    .describe('The models that sessions used.'),
-  asOf: z.string().describe('Of the built-in prices.'),
+    .describe('The models used by sessions.'),
+  asOf: z.string().describe('The date of the built-in prices.'),
 })
 
 const read = defineRoute({
@@ -85,12 +87,12 @@ const change = defineRoute({
   path: '/settings',
   summary: 'Change one setting in palimpsest.json; null removes it',
   description:
-    `Takes ${SETTABLE.join(', ')}. The file is checked as a whole and replaced at once. Sessions go by it from their next ` +
-    'call on; one that has a planner of its own keeps it.',
+    `Takes ${SETTABLE.join(', ')}. The whole file is checked and replaced atomically. Sessions use it from their next ` +
+    'call on; a session with its own planner keeps it.',
   roles: ADMINS,
   body: z.strictObject({
     path: z.array(z.string().min(1).max(MAX_NAME)).min(1).max(MOST_NAMES),
-    value: z.unknown().describe('As in the file.'),
+    value: z.unknown().describe('The value as in the file.'),
   }),
   answer: SettingsOut,
   refusals: [409],
@@ -111,8 +113,8 @@ function checkSettable({ pal }: Doors, [first = '', ...rest]: readonly string[],
   const isModule = first === 'policy' && (rest.length > 0 || (value !== null && typeof value !== 'string'))
   if (SETTABLE.includes(first) && !isModule) return
   const message = isModule
-    ? 'Here policy takes the name of a preset. Write policies of your own into palimpsest.json.'
-    : `${first} cannot be set here. Use: palimpsest config set ${first} VALUE`
+    ? 'policy takes the name of a preset here. Set your own policies in palimpsest.json.'
+    : `${first} cannot be set through the API. Use: palimpsest config set ${first} VALUE`
   throw new PalimpsestError('CONFIG_INVALID', message, { settable: SETTABLE })
 }
 
@@ -160,10 +162,10 @@ async function modelsIn({ pal, desk, timelines }: Doors, caller: Caller) {
 
 const KnobPointOut = named('KnobPoint', {
   keep: z.string(),
-  withoutUsd: z.number().describe('The cost of the session with nothing edited.'),
+  withoutUsd: z.number().describe('The cost of the session without edits.'),
   savedUsd: z.number().describe('The savings of thrifty with the knob at this level.'),
-  kept: z.number().describe('Later quotes that would still be visible.'),
-  quotes: z.number().describe('Of how many.'),
+  kept: z.number().describe('Later quotes still visible.'),
+  quotes: z.number().describe('All later quotes.'),
 })
 
 const rememberKnob = remember<KnobPoint[]>()
@@ -172,7 +174,7 @@ const knob = defineRoute({
   method: 'get',
   path: '/sessions/{session}/knob',
   summary: 'Savings and kept quotes of thrifty in a session, for each level of the knob',
-  description: 'A replay for each: nothing is recorded and no model is called.',
+  description: 'One replay per level: nothing is recorded and no model is called.',
   roles: EVERYBODY,
   answer: z.object({ session: z.string(), points: z.array(KnobPointOut) }),
   refusals: [409],

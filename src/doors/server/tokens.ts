@@ -54,7 +54,7 @@ const list = defineRoute({
   refusals: [404],
   async run({ query, doors }) {
     if (query.cursor !== undefined && !(await doors.store.token(query.cursor))) {
-      throw new PalimpsestError('NOT_FOUND', 'The list has no such place any more. Start again without a cursor.')
+      throw new PalimpsestError('NOT_FOUND', 'This cursor is no longer valid. Start again without a cursor.')
     }
     const page = await pageOf(query, 'id', page => doors.store.tokens(page))
     return { tokens: page.items.map(toOut), next: page.next }
@@ -69,7 +69,7 @@ const create = defineRoute({
   body: z.strictObject({
     user: nameSchema(100),
     role: z.enum(ROLES),
-    name: nameSchema(100).optional().describe('What it is for; of an agent, the name on its proposals.'),
+    name: nameSchema(100).optional().describe('A name for the token; for an agent, the name on its proposals.'),
   }),
   answer: Token.extend({ secret: z.string() }),
   status: 201,

@@ -37,16 +37,16 @@ const importRoute = defineRoute({
   path: '/import',
   summary: 'Import the transcript of an agent',
   description:
-    'The body is the file as it is. Its format is told by what is in it; see docs/transcripts.md. Importing the same ' +
-    'file again adds nothing; one that has grown adds what is new. What breaks the rules of tool calls is healed.',
+    'The body is the unchanged file. Its format is detected from its content; see docs/transcripts.md. Importing a ' +
+    'file again adds only what is new in it. Broken tool calls are repaired.',
   roles: EVERYBODY,
   query: {
-    name: nameSchema(NAME_LENGTH).optional().describe('For the session, if there is one only.'),
+    name: nameSchema(NAME_LENGTH).optional().describe('A name for the session, if the file has only one.'),
     file: z
       .string()
       .max(MAX_FILE_NAME)
       .optional()
-      .describe('The name of the file: some formats name their session by it.'),
+      .describe('The name of the file; some formats name their session by it.'),
     most: numberIn(1, MAX_SESSIONS)
       .optional()
       .describe('Import nothing where the file has more sessions than this: `found` says how many there are.'),
@@ -55,12 +55,12 @@ const importRoute = defineRoute({
       .describe('When the file was last written, in milliseconds since 1970: the time of a recording that has none.'),
     import: nameSchema(NAME_LENGTH)
       .optional()
-      .describe('The id of an import that this file belongs to; a new one if not given.'),
+      .describe('The id of the import that this file belongs to; a new one by default.'),
   },
   bytes: MAX_TRANSCRIPT,
   answer: named('Imported', {
     format: z.string(),
-    import: z.string().describe('By which `POST /deletions` takes back what this import has made.'),
+    import: z.string().describe('The id with which `POST /deletions` undoes this import.'),
     found: z.number().describe('Sessions in the file.'),
     sessions: z.array(
       z.object({ session: z.string(), messages: z.number(), added: z.number(), healed: z.array(z.string()) }),
@@ -89,16 +89,16 @@ const importRoute = defineRoute({
 const Costs = named('Costs', {
   policy: z.string(),
   calls: z.number(),
-  tokens: z.number().describe('Sent over all calls.'),
-  peak: z.number().describe('The most in one call.'),
-  cost: z.number().describe('In uncached input tokens.'),
+  tokens: z.number().describe('Tokens sent, over all calls.'),
+  peak: z.number().describe('Tokens of the largest call.'),
+  cost: z.number().describe('Cost in uncached input tokens.'),
   effective: z.number().describe('With what fetching lost evidence again would cost.'),
-  costShare: z.number().describe('Of what sending everything costs.'),
+  costShare: z.number().describe('As a share of the cost of sending everything.'),
   effectiveShare: z.number(),
-  evidence: z.number().describe('Share of what the agent quoted that was still in view.'),
+  evidence: z.number().describe('The share of quotes whose source was still in view.'),
   busts: z.number(),
   edits: z.number(),
-  keep: z.string().nullable().describe('The setting of its knob that was asked for.'),
+  keep: z.string().nullable().describe('The requested level of its knob.'),
   saved: z.number().describe('Dollars.'),
   effectiveDollars: z.number().describe('With what fetching lost passages again would cost.'),
   dollars: z.number().describe('The amount paid, less the savings of the policy; answers included.'),
@@ -107,7 +107,7 @@ const Costs = named('Costs', {
     .describe(`Call by call: tokens sent, and the cost so far in dollars; in at most ${SERIES} steps.`),
   decisions: z
     .array(z.object({ call: z.number(), edits: z.number(), saved: z.number(), text: z.string() }))
-    .describe(`The first ${DECISIONS} calls that edits were made for, from 1, with the sum behind them.`),
+    .describe(`The first ${DECISIONS} calls with new edits, from 1, with the calculation behind them.`),
 })
 
 const compare = defineRoute({
@@ -118,7 +118,7 @@ const compare = defineRoute({
   roles: EVERYBODY,
   body: z.strictObject({
     policies: z.array(nameSchema(100)).min(1).max(MAX_POLICIES),
-    model: nameSchema(100).optional().describe('That of the session, if left out.'),
+    model: nameSchema(100).optional().describe("The session's model by default."),
     keep: z
       .enum(Object.keys(KEEP_LEVELS) as [KeepLevel, ...KeepLevel[]])
       .optional()
@@ -231,5 +231,5 @@ async function readBytesAsTranscript(bytes: Uint8Array, name = ''): Promise<Tran
 }
 
 function tooMany(what: string, count: number, most: number): PalimpsestError {
-  return new PalimpsestError('TOO_LARGE', `There are ${count} ${what}; ${most} is the limit.`, { count, most })
+  return new PalimpsestError('TOO_LARGE', `There are ${count} ${what}; the limit is ${most}.`, { count, most })
 }

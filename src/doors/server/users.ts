@@ -15,17 +15,17 @@ const users = defineRoute({
   method: 'get',
   path: '/users',
   summary: 'Users whose memory the caller may manage, with the number of open proposals',
-  description: `For an admin everybody who has blocks or proposals (up to ${MOST}), and the person at this machine; for others themselves.`,
+  description: `For an admin: all users with blocks or proposals (up to ${MOST}), and the person at this machine. For others: themselves.`,
   roles: EVERYBODY,
   answer: named('Users', {
     users: z.array(
       z.object({
         user: z.string(),
-        blocks: z.number().describe(`${COUNTED} means as many or more.`),
-        open: z.number().describe(`Proposals that wait; ${COUNTED} means as many or more.`),
+        blocks: z.number().describe(`${COUNTED} means this many or more.`),
+        open: z.number().describe(`Waiting proposals; ${COUNTED} means this many or more.`),
       }),
     ),
-    own: z.string().describe('Whom to show first.'),
+    own: z.string().describe('The user to show first.'),
   }),
   async run({ caller, doors }) {
     const { store } = doors.memory
@@ -43,17 +43,22 @@ const users = defineRoute({
 })
 
 const ABOUT: Record<string, string> = {
-  none: 'Everything is sent as it happened.',
-  thrifty: 'Shortens what is unlikely to be needed, when that costs less than keeping it. The default.',
-  agent: 'Thrifty with what our own agent needs: its goal now and then, huge results in files, a summary when full.',
-  'smart-history': 'Pointers for repeated reads, long shell output cut, a summary when the window fills; every turn.',
-  'clear-tool-uses': 'Clears old tool results past 80k tokens, with a warning before; every turn.',
-  'stale-output': 'Large results go to files, results that are 15 messages old to a line; every turn.',
-  'seed-000': 'The numbers of document 000: results cleared past 80k tokens with a warning, a summary past 100k.',
-  'seed-001': 'The numbers of document 001: long shell output cut, the last 30 results of light tools, a summary.',
-  'seed-002': 'Document 002 is about memory: the context stays as it is.',
-  'seed-003': 'The numbers of document 003: large and old results go to files, a reminder of the goal, a summary.',
-  'seed-004': 'Document 004 is about replacements that the agent makes itself: none are made for it.',
+  none: 'Sends everything, unedited.',
+  thrifty: 'Shortens what is unlikely to be needed again, when that costs less than keeping it. The default.',
+  agent:
+    'Thrifty with additions for our own agent: reminders of the goal, huge results in files, a summary when the window is full.',
+  'smart-history':
+    'Replaces repeated reads by pointers, cuts long shell output, and summarises when the window fills up; every turn.',
+  'clear-tool-uses': 'Clears old tool results above 80k tokens, after a warning; every turn.',
+  'stale-output': 'Moves large results to files and shortens results older than 15 messages to one line; every turn.',
+  'seed-000':
+    'The numbers of document 000: results are cleared above 80k tokens with a warning, a summary is made above 100k.',
+  'seed-001':
+    'The numbers of document 001: long shell output is cut, the last 30 results of light tools are kept, a summary is made.',
+  'seed-002': 'Document 002 is about memory: the context is unchanged.',
+  'seed-003':
+    'The numbers of document 003: large and old results go to files, with a reminder of the goal and a summary.',
+  'seed-004': "Document 004 is about the agent's own replacements: the planner makes none.",
 }
 
 const policies = defineRoute({

@@ -29,7 +29,7 @@ const FileVersion = z.string().regex(/^[0-9a-f]{8,128}$/)
 const FileOut = named('WorkspaceFile', {
   path: z.string(),
   text: z.string(),
-  version: FileVersion.describe('Of this text; a write must name it.'),
+  version: FileVersion.describe('The version of this text; a write must name it.'),
   bytes: z.number(),
 })
 
@@ -40,7 +40,7 @@ const list = defineRoute({
   roles: ADMINS,
   answer: named('Workspace', {
     folder: z.string(),
-    limit: z.number().describe('Characters of one file that a session is given; a longer one is cut.'),
+    limit: z.number().describe('The most characters of one file that a session is given; longer files are cut.'),
     files: z.array(z.object({ path: z.string(), version: FileVersion, bytes: z.number() })),
   }),
   async run({ doors }) {
@@ -87,7 +87,7 @@ const put = defineRoute({
   path: '/workspace/{file}',
   summary: 'Write a knowledge file, unless it has changed since it was read',
   description:
-    'A 409 (FILE_CHANGED) has the text that is there `now`, its `version`, and `yours`; nothing was written. For a new ' +
+    'A 409 (FILE_CHANGED) has the current text as `now`, its `version`, and `yours`; nothing was written. For a new ' +
     'file the version is null.',
   roles: ADMINS,
   params: { file: FileName },
@@ -116,6 +116,9 @@ async function readIn(store: FileStore, path: string): Promise<z.input<typeof Fi
 }
 
 function changed(path: string, both: { now: string | null; version: string | null; yours: string }): PalimpsestError {
-  const what = both.now === null ? 'is not there any more' : 'has changed since it was read'
-  return new PalimpsestError('FILE_CHANGED', `${path} ${what}. Look at both, then write again.`, { path, ...both })
+  const what = both.now === null ? 'no longer exists' : 'has changed since it was read'
+  return new PalimpsestError('FILE_CHANGED', `${path} ${what}. Compare both versions, then write again.`, {
+    path,
+    ...both,
+  })
 }

@@ -108,7 +108,9 @@ export function shareOption(text: string | undefined, what: string): number | un
   if (text === undefined) return undefined
   const share = text.endsWith('%') ? Number(text.slice(0, -1)) / 100 : Number(text)
   if (text !== '%' && share >= 0 && share <= 1) return share
-  throw new PalimpsestError('INVALID_INPUT', `${what} is between 0% and 100%, not ${JSON.stringify(text)}.`, { text })
+  throw new PalimpsestError('INVALID_INPUT', `${what} must be between 0% and 100%, not ${JSON.stringify(text)}.`, {
+    text,
+  })
 }
 
 /** The text of a file, or of stdin for `-`. */
@@ -125,7 +127,7 @@ export async function writeOutput(path: string, text: string, { fresh = false } 
   const { writeFile } = await import('node:fs/promises')
   await writeFile(path, text, { flag: fresh ? 'wx' : 'w' }).catch(cause => {
     if (cause.code === 'EEXIST') {
-      throw new PalimpsestError('ALREADY', `${path} exists already. Write over it with --force.`, { path }, cause)
+      throw new PalimpsestError('ALREADY', `${path} already exists. Overwrite it with --force.`, { path }, cause)
     }
     throw new PalimpsestError('PATH_REFUSED', `Cannot write ${path}: ${reasonOf(cause)}.`, { path }, cause)
   })

@@ -12,7 +12,10 @@ export async function confirm({ stdin, stderr }: Io, question: string): Promise<
 export async function askKey({ stdin, stderr }: Pick<Io, 'stdin' | 'stderr'>, question: string): Promise<string> {
   const terminal: Terminal = stdin
   if (!terminal.isTTY || !terminal.setRawMode) {
-    throw new PalimpsestError('INVALID_INPUT', `${question.trim()} Nobody can be asked here. Say --yes to go ahead.`)
+    throw new PalimpsestError(
+      'INVALID_INPUT',
+      `${question.trim()} This is not a terminal, so nobody can answer. Use --yes to go ahead.`,
+    )
   }
   stderr.write(question)
   terminal.setRawMode(true)

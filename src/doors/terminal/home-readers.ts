@@ -15,7 +15,7 @@ export function warnOfReaders(home: string, { stderr }: Pick<Io, 'stderr'>): voi
   const found = readableByOthers(home)
   if (found.length === 0) return
   const named = found.slice(0, NAMED).join(', ') + (found.length > NAMED ? `, and ${found.length - NAMED} more` : '')
-  stderr.write(`Other users of this machine can read ${named} in ${home}. To close it: chmod -R go= ${home}\n`)
+  stderr.write(`Other users of this machine can read ${named} in ${home}. To prevent this: chmod -R go= ${home}\n`)
 }
 
 /** The files and folders at the top of a home that users other than its owner can reach; none if the home is closed. */

@@ -42,7 +42,7 @@ export type Terminal = NodeJS.ReadableStream & { isTTY?: boolean; setRawMode?: (
 
 export const PROMPT = '› '
 export const MORE = '… '
-export const LEAVE = 'Ctrl-C again, or Ctrl-D, leaves.'
+export const LEAVE = 'Press Ctrl-C again, or Ctrl-D, to leave.'
 
 /** Joins the lines of a request: returns it when it is complete, and undefined while it continues. */
 export class Request {

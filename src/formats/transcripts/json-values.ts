@@ -24,7 +24,7 @@ export function* splitJsonValues(text: string): Generator<JsonValue | { problem:
       at = end
       continue
     }
-    yield { problem: { line, message: 'This is not valid JSON; reading goes on at the next value.' } }
+    yield { problem: { line, message: 'This is not valid JSON; reading continues at the next value.' } }
     const next = /\n(?=[{[])/g
     next.lastIndex = start
     if (!next.exec(text)) return

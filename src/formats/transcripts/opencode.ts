@@ -79,10 +79,7 @@ class StorageParser implements TranscriptParser {
       readSession(recorder, this.#sessions.get(id) ?? {}, messages, id || this.#name)
     }
     const lost = [...parts.values()].flat().length
-    if (lost > 0)
-      recorder.problem(
-        `${amount(lost, 'part belongs', 'parts belong')} to messages that are not in the file, and so left out.`,
-      )
+    if (lost > 0) recorder.problem(`${amount(lost, 'part')} of messages that are not in the file: left out.`)
     return recorder.drain()
   }
 }

@@ -153,8 +153,7 @@ async function checkFile(path: string): Promise<void> {
   })
   if (found.isDirectory())
     throw new PalimpsestError('FORMAT_UNKNOWN', `${path} is a folder. Name a transcript file in it.`, { path })
-  if (found.size === 0)
-    throw new PalimpsestError('FORMAT_UNKNOWN', `${path} is empty: there is nothing to read.`, { path })
+  if (found.size === 0) throw new PalimpsestError('FORMAT_UNKNOWN', `${path} is empty.`, { path })
 }
 
 function choose(containers: Container[], sample: Sample, options: ReadOptions): TranscriptReader | undefined {
@@ -198,11 +197,11 @@ async function* readLines(
     if (!bytes) {
       yield problem(
         number,
-        `The line has ${length} bytes; the limit is ${options.maxLine ?? MAX_LINE_BYTES}. It is left out.`,
+        `The line has ${length} bytes; the limit is ${options.maxLine ?? MAX_LINE_BYTES}. It was left out.`,
       )
       continue
     }
-    if (!isUtf8(bytes)) yield problem(number, 'The line is not valid UTF-8; the wrong bytes are replaced by U+FFFD.')
+    if (!isUtf8(bytes)) yield problem(number, 'The line is not valid UTF-8; invalid bytes were replaced by U+FFFD.')
     const text = bytes.toString('utf8')
     if (reader.container === 'text-lines') yield* parser.take(text.replace(/\r$/, ''), number)
     else if (text.trim() !== '') yield* takeJson(parser, text, number)
@@ -241,7 +240,7 @@ async function* readWhole(
   const broken = 'message' in parsed && values.some(each => 'problem' in each) ? parsed.message : undefined
   if (!reader) throw unknown(path, broken)
   yield { type: 'format', format: reader.format }
-  if (!isUtf8(bytes)) yield problem(1, 'The file is not valid UTF-8; the wrong bytes are replaced by U+FFFD.')
+  if (!isUtf8(bytes)) yield problem(1, 'The file is not valid UTF-8; invalid bytes were replaced by U+FFFD.')
   const parser = reader.start({ name: nameOf(path) })
   for (const each of values) {
     if ('problem' in each) {
@@ -249,7 +248,7 @@ async function* readWhole(
       continue
     }
     const { value, repaired } = repairUnicode(each.value, text)
-    if (repaired) yield problem(each.line, 'There are lone surrogates; they are replaced by U+FFFD.')
+    if (repaired) yield problem(each.line, 'The file has lone surrogates; they were replaced by U+FFFD.')
     yield* parser.take(value, each.line)
   }
   yield* parser.end()
@@ -263,7 +262,7 @@ async function bytesOf(path: string, limit: number): Promise<Buffer> {
     if (size > limit)
       throw new PalimpsestError(
         'TOO_LARGE',
-        `${path} has more than ${limit} bytes and is not JSON by lines. Raise maxDocument.`,
+        `${path} has more than ${limit} bytes and is not JSON Lines. Raise maxDocument.`,
         { path, limit },
       )
     chunks.push(chunk)
@@ -305,17 +304,16 @@ function unknown(path: string, broken: string | undefined): PalimpsestError {
   if (broken !== undefined)
     return new PalimpsestError(
       'FORMAT_BROKEN',
-      `${path} is not valid JSON (${broken}). It may be cut off; get a whole copy of it.`,
+      `${path} is not valid JSON (${broken}). It may be truncated; get a complete copy.`,
       { path },
     )
-  return new PalimpsestError('FORMAT_UNKNOWN', `${path} is of no format that can be read. Known are: ${known()}.`, {
+  return new PalimpsestError('FORMAT_UNKNOWN', `The format of ${path} is not known. Known formats: ${known()}.`, {
     path,
   })
 }
 
 function nothingIn(path: string, problems: Problem[]): PalimpsestError {
-  if (problems.length === 0)
-    return new PalimpsestError('FORMAT_UNKNOWN', `${path} has no messages: there is nothing to read.`, { path })
+  if (problems.length === 0) return new PalimpsestError('FORMAT_UNKNOWN', `${path} has no messages.`, { path })
   const first = problems[0]!
   const where = first.line === undefined ? '' : `line ${first.line}: `
   return new PalimpsestError('FORMAT_BROKEN', `No message of ${path} could be read; ${where}${first.message}`, {

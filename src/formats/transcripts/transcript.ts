@@ -215,7 +215,7 @@ export class SessionRecorder {
     const call = this.#calls.get(callId)
     if (!call || call.answered) {
       const what = call ? 'a second result for the call' : 'a result without its call'
-      this.#recorder.problem(`There is ${what} ${JSON.stringify(callId)}; it is kept as text.`, line)
+      this.#recorder.problem(`There is ${what} ${JSON.stringify(callId)}; it was kept as text.`, line)
       const label = `[Result of ${name ?? call?.name ?? 'an unknown tool'}]`
       this.user(typeof output === 'string' ? `${label}\n${output}` : [{ type: 'text', text: label }, ...output], { at })
       return

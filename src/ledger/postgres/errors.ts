@@ -55,10 +55,10 @@ export function isLostRace(error: unknown): boolean {
 const KNOWN: Record<string, [ErrorCode, string]> = {
   '28000': ['CONFIG_INVALID', 'The database server refuses the user. Check PALIMPSEST_DATABASE_URL.'],
   '28P01': ['CONFIG_INVALID', 'The database server refuses the password. Check PALIMPSEST_DATABASE_URL.'],
-  '3D000': ['CONFIG_INVALID', 'There is no such database. Make it (createdb), or check PALIMPSEST_DATABASE_URL.'],
-  '22021': ['INVALID_INPUT', 'A text holds a NUL character, which the database cannot keep.'],
+  '3D000': ['CONFIG_INVALID', 'There is no such database. Create it (createdb), or check PALIMPSEST_DATABASE_URL.'],
+  '22021': ['INVALID_INPUT', 'A text contains a NUL character, which the database cannot store.'],
   '25006': ['STORE_READONLY', 'The database cannot be written: it is a replica, or was made read-only.'],
-  '42501': ['STORE_READONLY', 'The user of the database may not do that. It needs the right to make and write tables.'],
+  '42501': ['STORE_READONLY', 'The database user lacks permission. It needs the right to create and write tables.'],
   '53100': ['STORE_FULL', 'The disk of the database server is full. Free some space; nothing acknowledged was lost.'],
 }
 
@@ -68,8 +68,8 @@ export function asStoreError(error: unknown, { place, wasSent }: { place: string
   const data = { postgres: code || error.message, place }
   if (isAway(error)) {
     const advice = wasSent
-      ? 'A write may have happened: read before you try again.'
-      : 'Check that it runs, and PALIMPSEST_DATABASE_URL. Nothing was written.'
+      ? 'A write may have happened: check before you try again.'
+      : 'Check that it is running, and PALIMPSEST_DATABASE_URL. Nothing was written.'
     return new PalimpsestError('STORE_UNAVAILABLE', `The database at ${place} does not answer. ${advice}`, data, error)
   }
   // A bug of ours within a transaction.

@@ -53,7 +53,10 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     chat.end()
     assert.equal(await chat.ended, 0, chat.errors)
     assert.match(chat.output, new RegExp(`#3 {2}${id} +[\\d,]+ {2}run_command`))
-    assert.match(chat.output, /1 part of \S+: [\d,]+ tokens less, \$[\d.]+ less with every call\.[\s\S]*Done\./)
+    assert.match(
+      chat.output,
+      /Removing 1 part of \S+ saves [\d,]+ tokens and \$[\d.]+ with every call\.[\s\S]*Removed\./,
+    )
     const has = upstream.requests.map(({ body }) => body.includes('\\n2999\\n'))
     assert.deepEqual(has, [false, true, false, true])
   })
@@ -148,8 +151,8 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     const second = startChat(place, ['--yes', '--resume'])
     second.line('/continue')
     await second.waitFor('› do it once')
-    await second.waitFor('The last turn was cut off.')
-    await second.waitFor('↯ interrupted the last time, and not run again: run_command')
+    await second.waitFor('The last turn was interrupted.')
+    await second.waitFor('↯ interrupted last time and not run again: run_command')
     await second.waitFor('I looked, and it had begun.')
     second.end()
     assert.equal(await second.ended, 0, second.errors)
@@ -210,8 +213,8 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
       chat.line(line)
     assert.equal(await chat.ended, 0, chat.errors)
     assert.match(chat.output, /palimpsest two · gpt-4\.1/)
-    assert.match(chat.output, /There is no session tw\. There is two\./)
-    assert.match(chat.output, /taken\.json: there is a file of that name already/)
+    assert.match(chat.output, /There is no session tw\. Did you mean two\?/)
+    assert.match(chat.output, /taken\.json: the file already exists/)
     assert.match(chat.output, /There is no command \/edit\. Did you mean \/edits\?/)
     assert.match(chat.output, /› default/)
     const exported = JSON.parse(readFileSync(join(place.root, 'talk.json'), 'utf8'))
@@ -237,9 +240,9 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     for (const line of [...requests, '/pin 3', '/unpin 3', '/compact 1-4', 'no', '/compact', 'yes', '/quit'])
       chat.line(line)
     assert.equal(await chat.ended, 0, chat.errors)
-    assert.match(chat.output, /#3 is pinned[\s\S]*#3 is free/)
-    assert.match(chat.output, /Entries #1–#4, [\d,]+ tokens in view, would become one summary/)
-    const id = /(e\d+): [\d,]+ tokens saved\. Take it back with \/undo/.exec(chat.output)?.[1] ?? ''
+    assert.match(chat.output, /#3 is pinned[\s\S]*#3 can be edited again/)
+    assert.match(chat.output, /Entries #1–#4, [\d,]+ tokens in view, become one summary/)
+    const id = /(e\d+): [\d,]+ tokens saved\. Undo: \/undo/.exec(chat.output)?.[1] ?? ''
     const compacted = await json(place, ['show', 's'])
     const again = startChat(place, ['--resume'])
     for (const line of [`/undo ${id}`, '/edits', '/quit']) again.line(line)

@@ -55,7 +55,7 @@ describe('palimpsest chat on a terminal', { skip: NO_TERMINAL, timeout: 600_000 
     await chat.waitFor('Going on.')
     await chat.waitFor('› ')
     chat.type(`half a line${CTRL_C}`)
-    await chat.waitFor('Ctrl-C again, or Ctrl-D, leaves.')
+    await chat.waitFor('Press Ctrl-C again, or Ctrl-D, to leave.')
     chat.type(CTRL_C)
     assert.equal(await chat.ended, 0)
     assert.equal(upstream.requests.length, 2)
@@ -156,7 +156,7 @@ describe('palimpsest chat on a terminal', { skip: NO_TERMINAL, timeout: 600_000 
     await chat.ended
     await untilGone(Number(readFileSync(file, 'utf8')))
     const again = startChat(place, ['--resume'], { terminal: {} })
-    await again.waitFor('The last turn was cut off.')
+    await again.waitFor('The last turn was interrupted.')
     again.type(`/continue${ENTER}`)
     await again.waitFor('Here again.')
     again.type(CTRL_D)

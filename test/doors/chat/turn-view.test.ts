@@ -107,7 +107,7 @@ describe('everything else of a turn', () => {
       { type: 'retry', attempt: 2, wait: 1500, reason: 'overloaded' },
       { type: 'done', reason: 'failed', message: 'The key is not known. Set another.', steps: 1, cost: 0 },
     ])
-    assert.match(out, /↯ interrupted the last time, and not run again: run_command\n/)
+    assert.match(out, /↯ interrupted last time and not run again: run_command\n/)
     assert.match(out, /overloaded.*attempt 2, after 1\.5 s\n/)
     assert.match(out, /The key is not known\. Set another\.\n$/)
   })

@@ -51,10 +51,7 @@ describe('a failure', () => {
   test('of ours is told from one of the caller, and never with a stack', async () => {
     const ours = await run(failing(new TypeError('x is not a function')), 'fail')
     assert.equal(ours.code, INTERNAL_EXIT)
-    assert.match(
-      ours.stderr,
-      /^palimpsest: This is a mistake in palimpsest: x is not a function\.[^\n]*\(INTERNAL\)\n$/,
-    )
+    assert.match(ours.stderr, /^palimpsest: This is a bug in palimpsest: x is not a function\.[^\n]*\(INTERNAL\)\n$/)
     const theirs = await run(failing(new PalimpsestError('STORE_FULL', 'The disk is full.')), 'fail')
     assert.deepEqual([theirs.code, theirs.stderr], [7, 'palimpsest: The disk is full. (STORE_FULL)\n'])
   })

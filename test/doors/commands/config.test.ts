@@ -36,7 +36,7 @@ test('what is set is said with where it came from, set, refused where it is wron
   await run(['set', 'protect', 'read_file, db_query'])
   assert.equal((await run(['get', 'protect'])).stdout, '["read_file","db_query"]\n')
   const odd = await run(['set', 'marks.bud', '1'])
-  assert.match(odd.stderr, /marks\.bud is not known; allowed in marks: budget, keep, warnFrom, limit, preview/)
+  assert.match(odd.stderr, /unknown key marks\.bud; allowed in marks: budget, keep, warnFrom, limit, preview/)
 
   await run(['unset', 'protect'])
   await run(['unset', 'keep'])

@@ -115,7 +115,7 @@ test('the status line says tokens, what was saved and the cache; the hook speaks
   assert.match(line.stdout, /^palimpsest \d+k of 200k tokens · \$[\d.]+ saved by \d edits? .*cache cold: next call \$/)
   const input = JSON.stringify({ session_id: 'none', model: { id: 'x' } })
   const other = await runCli(['statusline', '--url', url], { input })
-  assert.equal(other.stdout, 'palimpsest: no call of this session has come through yet\n')
+  assert.equal(other.stdout, 'palimpsest: no call of this session has been recorded yet\n')
   const hook = await runCli(['statusline', SMALL, '--cold', '--url', url])
   assert.match(JSON.parse(hook.stdout).systemMessage, /cache cold/)
   assert.equal((await runCli(['statusline', '--cold', '--url', url], { input })).stdout, '')
@@ -144,6 +144,6 @@ test('only a cold status line says what could go for nothing', () => {
   }
   const warm = 'palimpsest 52k of 200k tokens · $1.20 saved by 1 edit · 91 % from cache'
   assert.equal(statusText(status), warm)
-  const cold = 'cache cold: next call $0.0100, free now: take out 7k (palimpsest context)'
+  const cold = 'cache cold: next call $0.0100, free now: remove 7k (palimpsest context)'
   assert.equal(statusText({ ...status, isCold: true }), `${warm} · ${cold}`)
 })

@@ -48,7 +48,7 @@ describe('delete', () => {
     const shown = await run(home, 'delete', SMALL, '--dry-run')
     assert.match(shown.stdout, new RegExp(`1 session with \\d+ events\\n  ${SMALL} `))
     const refused = await run(home, 'delete', SMALL)
-    assert.match(refused.stderr, /Say --yes to go ahead/)
+    assert.match(refused.stderr, /Use --yes to go ahead/)
     assert.notEqual(refused.code, 0)
     assert.equal((await run(home, 'show', SMALL)).code, 0)
   })

@@ -89,7 +89,7 @@ describe('head', () => {
     const home = homeAfter(db => db.exec("UPDATE events SET body = body || ' ' WHERE type = 'edit'"))
     const { code, stdout, stderr } = await runCli(['head', '--home', home])
     assert.deepEqual([code, stdout], [6, ''])
-    assert.match(stderr, /does not fit its hash.*LEDGER_CORRUPT/)
+    assert.match(stderr, /does not match its hash.*LEDGER_CORRUPT/)
   })
 })
 
@@ -112,7 +112,7 @@ describe('verify --head', () => {
       const key = keyOf(db, 'small')
       db.prepare(`DELETE FROM events WHERE id = (SELECT max(id) FROM events WHERE ${OWN})`).run(key)
     })
-    await assertFoundByHead(home, 'small', /has 19 events, and the head that was kept has 20/)
+    await assertFoundByHead(home, 'small', /has 19 events, but the kept head has 20/)
   })
 
   test('finds that a session was emptied', async () => {
@@ -151,7 +151,7 @@ describe('verify --head', () => {
     assert.deepEqual(await verify(home, 'small'), { code: 0, stderr: '', found: [] })
     const { code, found } = await verify(home, 'small', '--head', HEADS)
     assert.equal(code, 6)
-    assert.match(found[0][2], /was written anew/)
+    assert.match(found[0][2], /was rewritten/)
   })
 
   test('refuses a file that is no head, and a session that is not in it', async () => {
@@ -165,7 +165,7 @@ describe('verify --head', () => {
     assert.equal((await runCli(['verify', '--head', join(folder, 'nothing'), '--home', HOME])).code, 3)
     const { code, stderr } = await runCli(['verify', 'other', '--head', HEADS, '--home', HOME])
     assert.equal(code, 2)
-    assert.match(stderr, /no head of the session other/)
+    assert.match(stderr, /no head for the session other/)
   })
 })
 

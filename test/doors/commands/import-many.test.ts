@@ -33,7 +33,7 @@ describe('a file with many sessions', () => {
   test('is not imported where nobody can be asked, and is with --yes; exported again it is the same file', async () => {
     const asked = await run('asked', 'import', FILE)
     assert.equal(asked.code, 2)
-    assert.match(asked.stderr, /There are \d+ sessions in 1 file .*Say --yes/)
+    assert.match(asked.stderr, /There are \d+ sessions in 1 file .*Use --yes/)
     assert.match((await run('asked', 'sessions')).stderr, /no sessions/)
     const done = await run('copy', 'import', FILE, '--yes')
     assert.equal(done.code, 0, done.stderr)

@@ -95,7 +95,7 @@ test('install, status, logs and uninstall with a service of its own', async () =
   const cli = (...args: string[]) => spawnCli(args, { env, cwd: own.home })
   const unsure = await cli('install', 'claude')
   assert.equal(unsure.code, 2)
-  assert.match(unsure.stderr, /\+.*ANTHROPIC_BASE_URL[\s\S]*Nobody can be asked here/)
+  assert.match(unsure.stderr, /\+.*ANTHROPIC_BASE_URL[\s\S]*nobody can answer/)
   assert.equal(await readFile(settings, 'utf8'), before)
   assert.equal((await cli('install', 'cursor')).code, 2)
 

@@ -171,10 +171,10 @@ test('an export can be imported into another home, for another user', async () =
   writeFileSync(path, (await first.cli(['export'])).stdout)
   const second = freshCli()
   const imported = await second.cli(['import', path, '--user', 'bob'])
-  assert.match(imported.stdout, /^1 block written, 0 the same already, 1 proposal\n$/)
+  assert.match(imported.stdout, /^1 block written, 0 unchanged, 1 proposal\n$/)
   assert.equal((await second.cli(['show', 'b', '--user', 'bob'])).stdout, 'one\n')
   writeFileSync(path, '{"format": "other"}')
-  assert.match((await second.cli(['import', path])).stderr, /no export of memory.*\(FORMAT_BROKEN\)/)
+  assert.match((await second.cli(['import', path])).stderr, /not an export of memory.*\(FORMAT_BROKEN\)/)
 })
 
 test('looking at memory that is not there makes none', async () => {
@@ -199,17 +199,20 @@ test('blocks are searched, and what was asked for in two sessions is suggested',
   await cli(['set', 'style', '--body', 'Writes tests first (valid until 2020-01-01)'])
   assert.match((await cli(['search', 'test', 'first'])).stdout, /^style +Style\n +style Style Writes tests first/)
   assert.match((await cli(['show', 'style'])).stderr, /STALE since 2020-01-01: Writes tests first/)
-  assert.match((await cli(['suggest'])).stderr, /Nothing was asked for in two sessions/)
+  assert.match((await cli(['suggest'])).stderr, /No request was repeated in two sessions/)
 })
 
 test('what is wrong with the command line is said', async () => {
   const { cli } = freshCli()
-  assert.match((await cli(['nonsense'])).stderr, /memory takes one of: list search show .*\(INVALID_INPUT\)/)
+  assert.match(
+    (await cli(['nonsense'])).stderr,
+    /memory takes one of these actions: list search show .*\(INVALID_INPUT\)/,
+  )
   assert.match((await cli(['show'])).stderr, /Usage: (?:npx )?palimpsest memory show LABEL/)
-  assert.match((await cli(['set', 'b'])).stderr, /Give --body/)
+  assert.match((await cli(['set', 'b'])).stderr, /Use --body/)
   await cli(['set', 'b', '--body', 'x'])
   assert.match((await cli(['propose', 'b', '--body', 'y'])).stderr, /reasoning is required/)
-  assert.match((await cli(['propose', 'b', '-r', 'why'])).stderr, /Say what to change/)
+  assert.match((await cli(['propose', 'b', '-r', 'why'])).stderr, /Give the change with/)
   assert.match(
     (await cli(['list', '--dolt', 'mysql://root@127.0.0.1:1/x'])).stderr,
     /palimpsest dolt start \(STORE_UNAVAILABLE\)/,

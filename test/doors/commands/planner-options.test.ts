@@ -24,7 +24,7 @@ test('a wrong option is told with what is allowed', async () => {
     [{ anchor: '5' }, /--anchor is for the presets agent and stale-output, not for thrifty/],
     [{ policy: 'agent', anchor: 'often' }, /anchor\.every is "often"/],
     [{ policy: 'agent', marks: 'budget=2' }, /marks\.budget is 2/],
-    [{ policy: 'agent', marks: 'bud=1' }, /marks\.bud is not known; allowed in marks: budget, keep, warnFrom/],
+    [{ policy: 'agent', marks: 'bud=1' }, /unknown key marks\.bud; allowed in marks: budget, keep, warnFrom/],
     [{ policy: 'seed-9', keep: 'more' }, /policy is "seed-9"/],
   ]
   for (const [values, message] of wrong) await assert.rejects(plannerFrom(values, { usual: 'thrifty' }), { message })

@@ -84,8 +84,8 @@ describe('redact', () => {
     const shown = await run(home, 'redact', '--secrets', '--dry-run')
     assert.match(shown.stdout, /^talk {2}GitHub token \(\d+\)$/m)
     assert.ok(!shown.stdout.includes('other'))
-    assert.match((await run(home, 'redact', '--secrets')).stderr, /Say --yes to go ahead/)
-    assert.match((await run(home, 'redact')).stderr, /Say what to redact/)
+    assert.match((await run(home, 'redact', '--secrets')).stderr, /Use --yes to go ahead/)
+    assert.match((await run(home, 'redact')).stderr, /Use --secrets, --text/)
     assert.ok(tracesIn(home).length > 0)
   })
 

@@ -50,10 +50,10 @@ test('with a session it says what that cost', async () => {
 
 test('an agent that is not there can be had; a mistyped option is one, and the command can be typed as it is said', async () => {
   const run = (...args: string[]) => spawnCli([...args, '--home', folder], { env, cwd: folder })
-  assert.match((await run('run', '--', 'claude')).stderr, /Get it: npm install -g @anthropic-ai\/claude-code/)
+  assert.match((await run('run', '--', 'claude')).stderr, /Get it with: npm install -g @anthropic-ai\/claude-code/)
   assert.match((await run('sessions', '--jsn')).stderr, /There is no option --jsn\. Did you mean --json\?/)
   assert.match((await run('--polcy', 'x', 'run')).stderr, /There is no option --polcy\. See: npx palimpsest --help/)
-  assert.match((await run('run', 'claude', '--print')).stderr, /come after --, as in: npx palimpsest run -- claude/)
+  assert.match((await run('run', 'claude', '--print')).stderr, /after --, as in: npx palimpsest run -- claude/)
   assert.match((await run('uninstall', 'claude')).stderr, /See: npx palimpsest status/)
-  assert.match((await run('status')).stdout, /Have one: npx palimpsest install --all/)
+  assert.match((await run('status')).stdout, /Install it: npx palimpsest install --all/)
 })

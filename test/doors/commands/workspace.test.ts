@@ -27,7 +27,7 @@ test('init makes what is missing and leaves the rest alone', async () => {
   await writeFile(join(folder, 'SOUL.md'), 'mine\n')
   const { stdout, stderr } = await run(folder, 'workspace', 'init')
   assert.equal(stdout, '')
-  assert.match(stderr, /Everything is there already/)
+  assert.match(stderr, /All files already exist/)
   assert.equal(await readFile(join(folder, 'SOUL.md'), 'utf8'), 'mine\n')
 })
 
@@ -45,5 +45,5 @@ test('show prints what a session is given, with control characters made visible'
 test('another word is refused with the words there are', async () => {
   const { code, stderr } = await run(join(base, 'no'), 'workspace', 'delete')
   assert.equal(code, 2)
-  assert.match(stderr, /Say init, show, path, added or undo/)
+  assert.match(stderr, /Use workspace init, show, path, added or undo/)
 })

@@ -165,7 +165,7 @@ describe('palimpsest mcp on stdin and stdout', () => {
     assert.ok(names.includes('context') && names.includes('workspace_daily_log') && !names.includes('edit_file'))
     await assert.rejects(promisify(execFile)(process.execPath, [CLI, ...args, '--tools', 'files,magic']), {
       code: 2,
-      stderr: /--tools takes files, context, workspace, memory, editor, notes/,
+      stderr: /--tools takes these groups, separated by commas: files, context, workspace, memory, editor, notes/,
     })
   })
 

@@ -80,7 +80,7 @@ test('a provider that forgets is named, with what was believed and what came', a
   assert.deepEqual(misses, [{ cause: 'provider', tokens: 30_000 }])
   const told = events.flatMap(event => (event.type === 'decision' ? [event.text] : []))
   assert.ok(
-    told.some(text => /^Believed: 30\.0k tokens in the cache, for 5 minutes; 0 came from it/.test(text)),
+    told.some(text => /^Expected 30\.0k tokens in the cache for 5 minutes; 0 were read from it/.test(text)),
     told.join(),
   )
 })
@@ -168,7 +168,7 @@ test('what the server clears by itself is passed through, recorded, and not doub
   assert.ok(server.length > 0)
   assert.equal(server[0]!.type, 'clear_tool_uses_20250919')
   assert.ok(server[0]!.tokens! > 0 && server[0]!.toolUses! > 0)
-  assert.ok((await it.said()).some(text => /edited the history by itself \(clear_tool_uses/.test(text)))
+  assert.ok((await it.said()).some(text => /itself edited the history \(clear_tool_uses/.test(text)))
   assert.ok((await it.calls()).some(({ miss }) => miss?.cause === 'server'))
   assert.equal(it.proxy.meter.totals.edits, 0)
   assert.deepEqual(it.upstream.requests.at(-1)!.json, it.agent.body(it.agent.messages.slice(0, -2)))

@@ -36,7 +36,7 @@ describe('a port with a token', () => {
 })
 
 test('without a token it is for this machine alone', async () => {
-  await assert.rejects(serveProxy(echo, { host: '0.0.0.0' }), { code: 'INVALID_INPUT', message: /needs a token/ })
+  await assert.rejects(serveProxy(echo, { host: '0.0.0.0' }), { code: 'INVALID_INPUT', message: /requires a token/ })
   await using front = await serveProxy(echo)
   assert.equal(front.url, `http://127.0.0.1:${front.port}`)
   const got = await (await fetch(`${front.url}/x`, { headers: { 'x-name': 'a' } })).json()

@@ -60,7 +60,7 @@ test('all of a stream at once, or an error where it broke off', async () => {
   const broken = new PassThrough()
   const waiting = collected(broken)
   broken.destroy()
-  await assert.rejects(waiting, /went away/)
+  await assert.rejects(waiting, /disconnected/)
   const failed = new PassThrough()
   const failing = collected(failed)
   failed.destroy(new Error('reset'))

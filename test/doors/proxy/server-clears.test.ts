@@ -145,7 +145,7 @@ test('a provider that does not clear is asked once, and then gets everything', a
   await using it = await begun({ change: deaf })
   await it.play(50)
   assert.equal(it.clears().filter(count => count! > 0).length, 1)
-  assert.ok((await it.said()).some(text => /It cleared 0, and is not asked again/.test(text)))
+  assert.ok((await it.said()).some(text => /It cleared 0, so it is not asked again/.test(text)))
   assert.deepEqual(it.provider.refusals, [])
 })
 
@@ -153,7 +153,7 @@ test('a platform that refuses the beta gets the request again without it', async
   await using it = await begun({ agent: {}, proxy: { serverEdits: 'always' }, account: { betas: [] } })
   await it.play(50)
   assert.equal(it.provider.refusals.length, 1)
-  assert.ok((await it.said()).some(text => /refuses to clear results/.test(text)))
+  assert.ok((await it.said()).some(text => /refused to clear results/.test(text)))
   assert.equal(it.clears().filter(count => count! > 0).length, 1)
 })
 
@@ -168,7 +168,7 @@ test('a turn of 80 calls without the beta is edited where that pays for the reas
   const events = await (await it.session()).events()
   const reasons = events.flatMap(({ event }) => (event.type === 'edit' ? [event.decision ?? ''] : []))
   assert.ok(
-    reasons.some(text => /tokens of reasoning behind the first change are lost, \S+ of them of this turn/.test(text)),
+    reasons.some(text => /tokens of reasoning after the first change are lost, \S+ of them from this turn/.test(text)),
   )
 })
 

@@ -195,7 +195,7 @@ describe('palimpsest serve', () => {
     assert.equal(users.find(({ user }) => user === own)?.open, 1, 'what its agent proposed waits')
     const taken = await spawnCli(['serve', '--port', new URL(server.url).port, '--home', home])
     assert.equal(taken.code, 4)
-    assert.match(taken.stderr, /is taken/)
+    assert.match(taken.stderr, /Another program uses port/)
     assert.equal(await server.stop(), 0)
   })
 

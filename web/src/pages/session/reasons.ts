@@ -14,9 +14,6 @@ export function isBookkeeping({ by, mark, saved }: Pick<Edit, 'by' | 'mark' | 's
 }
 
 const PLAIN: readonly [pattern: RegExp, words: string][] = [
-  [/^lines that stand above$/, 'Lines that are shown further up already'],
-  [/^output of a run, seen once$/, 'Output of a command that was read once'],
-  [/^unlikely to be quoted again$/, 'Unlikely to be quoted again'],
   [/^an id for the context tool$/, 'An id, so that the agent can name this part'],
   [/^distill$/, 'Shortened'],
   [/^discard$/, 'Left out'],
