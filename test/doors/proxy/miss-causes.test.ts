@@ -70,7 +70,10 @@ describe('a beginning that was read', () => {
   test('after its lifetime tells how long it was kept', () => {
     const { ttl, miss, sentence } = outcome({ at: 20 * MINUTE }, {}, read)
     assert.deepEqual([ttl, miss], [20 * MINUTE, undefined])
-    assert.match(sentence ?? '', /^Expected 50\.0k tokens in the cache for 5 minutes, which is over; 50\.0k were read from it$/)
+    assert.match(
+      sentence ?? '',
+      /^Expected 50\.0k tokens in the cache for 5 minutes, which is over; 50\.0k were read from it$/,
+    )
   })
 
   test('that was too small to be cached tells nothing', () => {
