@@ -160,26 +160,26 @@ test('every decision is a sentence with its sum', () => {
     explain(cut, 'batch', now),
     /writing 10\.0k tokens again costs 11\.5k once and saves 4\.8k on each of about 40 expected calls/,
   )
-  assert.match(explain(cut, 'pressure', now), /the window is filling, and it pays back after 3 calls/)
+  assert.match(explain(cut, 'pressure', now), /the window is filling up, and it pays off after 3 calls/)
   assert.match(
     explain({ ...cut, freed: 12_000 }, undefined, now),
-    /^waiting: 12\.0k tokens would pay back after 10 calls/,
+    /^waiting: 12\.0k tokens would pay off after 10 calls/,
   )
   assert.match(
     explain({ ...cut, reasoning: 3000, running: 0 }, 'batch', now),
-    /; 3\.0k tokens of reasoning behind the first change are lost, all from past turns$/,
+    /; 3\.0k tokens of reasoning after the first change are lost, all from past turns$/,
   )
-  assert.match(explain({ ...cut, reasoning: 3000, running: 1200 }, 'batch', now), /lost, 1\.2k of them of this turn$/)
+  assert.match(explain({ ...cut, reasoning: 3000, running: 1200 }, 'batch', now), /lost, 1\.2k of them from this turn$/)
   assert.match(
     explain(cut, 'band', now, 'cleared'),
-    /^cleared 31 parts.* falls under a price band, which pays at once$/,
+    /^cleared 31 parts.* falls into a lower price band, which pays off at once$/,
   )
-  assert.match(explain({ ...cut, freed: 999_000 }, 'pressure', now), /pays back after 1 call$/)
+  assert.match(explain({ ...cut, freed: 999_000 }, 'pressure', now), /pays off after 1 call$/)
   assert.match(explain({ ...cut, freed: 999.4 }, 'cold', now), /31 parts, 999 tokens/)
   const log = 'folded old steps, 48.0k tokens: that costs'
   assert.equal(
     explainLog(cut, now),
-    `${log} nothing, as the cache is cold, and saves 4.8k on each of about 40 expected calls to come`,
+    `${log} nothing, as the cache is cold, and saves 4.8k on each of about 40 expected calls`,
   )
   assert.match(explainLog(cut, { ...now, cold: false }), /that costs 11\.5k and saves/)
   assert.match(

@@ -79,7 +79,7 @@ test('markup, secrets and names in every place are escaped, covered and hidden',
   checkPage(open.html)
   assert.ok(!open.html.includes(TOKEN))
   assert.ok(open.secrets >= 7 && open.html.includes(`${open.secrets} places that looked like a secret were redacted`))
-  assert.ok(open.html.includes('/home/ada/harbour') && open.html.includes('As it happened'))
+  assert.ok(open.html.includes('/home/ada/harbour') && open.html.includes('<summary>Original</summary>'))
   const { html } = await shared(pal, session.id, true)
   checkPage(html)
   for (const name of [/harbour/, /\bada\b/, /\bbob\b/, /fix-/]) assert.doesNotMatch(html, name)

@@ -137,16 +137,16 @@ describe('a mistake is told with its key, its place and what is allowed', () => 
     )
     wrong(
       { polices: [] },
-      /polices is not known; allowed in the file: \$schema, policy, keep, byAgent, byProject, protect, anchor, marks, model, cacheTtl, overhead, models, tools/,
+      /unknown key polices; allowed in the file: \$schema, policy, keep, byAgent, byProject, protect, anchor, marks, model, cacheTtl, overhead, models, tools/,
     )
-    wrong({ policy: { policies: [], when: 1 } }, /policy\.when is not known; allowed in policy: name, apply, policies/)
+    wrong({ policy: { policies: [], when: 1 } }, /unknown key policy\.when; allowed in policy: name, apply, policies/)
     wrong(
       { tools: { peek: { kind: 'read', paths: 'x' } } },
-      /tools\.peek\.paths is not known; allowed in tools\.peek: kind, path/,
+      /unknown key tools\.peek\.paths; allowed in tools\.peek: kind, path/,
     )
     wrong(
       { policy: { policies: [{ use: 'clear-results', keep: { type: 'tool_uses', value: 1, more: 2 } }] } },
-      /policies\[0\]\.keep\.more is not known; allowed in policy\.policies\[0\]\.keep: type, value/,
+      /unknown key policy\.policies\[0\]\.keep\.more; allowed in policy\.policies\[0\]\.keep: type, value/,
     )
   })
 

@@ -114,7 +114,7 @@ test('what is wrong is said: a configuration, a file that is not there, an endpo
   )
   await assert.rejects(openEmbedding({ onnx: 'none/model.onnx' }, '.'), /tokenizer\.json cannot be read/)
   const embed = await openEmbedding({ url: url.replace('/v1', '/refuse'), model: 'm' }, '.')
-  await assert.rejects(embed(['bread'], 'passage'), /answered 404 when asked for embeddings/)
+  await assert.rejects(embed(['bread'], 'passage'), /answered 404 to a request for embeddings/)
 })
 
 test('the tokenizer cuts words into the pieces of the vocabulary', () => {

@@ -137,11 +137,11 @@ describe('tool calls', () => {
     await session.append(user('go'), says(call('c1')), result('c1', 'one'))
     const bad: [Message[], RegExp][] = [
       [[says(call('c1'))], /c1 is already used/],
-      [[says(call('c9'), call('c9'))], /c9 is taken/],
+      [[says(call('c9'), call('c9'))], /c9 is already used/],
       [[result('c7', 'x')], /no tool call c7/],
-      [[result('c1', 'x')], /has a result already/],
+      [[result('c1', 'x')], /already has a result/],
       [[says(call(''))], /needs an id/],
-      [[says(call('c2')), result('c2', 'a'), result('c2', 'b')], /has a result already/],
+      [[says(call('c2')), result('c2', 'a'), result('c2', 'b')], /already has a result/],
       [
         [{ role: 'user', parts: [{ type: 'tool-result', id: 'c1', name: 'x', output: '' }] }],
         /belongs to a message of role tool/,

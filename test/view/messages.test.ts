@@ -107,7 +107,7 @@ describe('the calls of a session', () => {
     calls.add(tool('a'))
     assert.throws(() => calls.check(tool('a')), { code: 'INVALID_MESSAGE', message: /a already has a result/ })
     assert.throws(() => calls.check(tool('z')), { message: /no tool call z/ })
-    assert.throws(() => calls.check(call('a')), { message: /a is taken/ })
+    assert.throws(() => calls.check(call('a')), { message: /a is already used/ })
   })
 
   test('a draft can be thrown away', () => {

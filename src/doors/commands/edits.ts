@@ -216,7 +216,7 @@ async function switchPin({ args, values, session }: Context<typeof PIN_OPTIONS>,
   const place = `#${entry}${part === undefined ? '' : `, part ${part}`}`
   return {
     json: { session: args[0], entry, part: part ?? null, pinned: on },
-    text: () => `${place} is ${on ? 'pinned: only you can edit it' : 'can be edited again'}.\n`,
+    text: () => `${place} ${on ? 'is pinned: only you can edit it' : 'can be edited again'}.\n`,
   }
 }
 

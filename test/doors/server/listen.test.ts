@@ -211,7 +211,7 @@ describe('palimpsest serve', () => {
     await server.says(/palimpsest\.json has changed/)
     assert.equal(await policyOf('second'), 'smart-history')
     writeFileSync(join(base, 'followed', 'palimpsest.json'), '{ "policy": "nothing such" }')
-    await server.says(/What was set before stays in force/)
+    await server.says(/The previous settings stay in force/)
     assert.equal(await policyOf('third'), 'smart-history')
     assert.equal(await server.stop(), 0)
   })

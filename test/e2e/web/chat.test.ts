@@ -79,7 +79,7 @@ describe('the chat', { skip }, () => {
     await question(page)
       .getByRole('button', { name: /Refuse/ })
       .click()
-    await page.getByText('Without the tests I go by the code', { exact: false }).waitFor()
+    await page.getByText('Without the tests, I read the code', { exact: false }).waitFor()
     await ended(page)
   })
 

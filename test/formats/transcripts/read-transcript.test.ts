@@ -34,11 +34,11 @@ test('what cannot be read is an error with a stable code that says what to do', 
     [folder, 'FORMAT_UNKNOWN', /is a folder/],
     [fileOf(''), 'FORMAT_UNKNOWN', /is empty/],
     [fileOf('hello\nworld\n'), 'FORMAT_UNKNOWN', /Known formats: claude-code, codex, pi/],
-    [fileOf('{"a":1}\n{"b":2}\n'), 'FORMAT_UNKNOWN', /Known are/],
-    [fileOf('{"simulations":[{"messages":['), 'FORMAT_BROKEN', /cut off/],
+    [fileOf('{"a":1}\n{"b":2}\n'), 'FORMAT_UNKNOWN', /Known formats/],
+    [fileOf('{"simulations":[{"messages":['), 'FORMAT_BROKEN', /truncated/],
     [fileOf('{"type":"user","mess'), 'FORMAT_BROKEN', /not valid JSON/],
     [fileOf(`${JSON.stringify({ type: 'session', id: 'x', cwd: '/' })}\n`), 'FORMAT_UNKNOWN', /has no messages/],
-    [fileOf(Uint8Array.from([0, 1, 2, 255, 254, 10, 0])), 'FORMAT_UNKNOWN', /Known are/],
+    [fileOf(Uint8Array.from([0, 1, 2, 255, 254, 10, 0])), 'FORMAT_UNKNOWN', /Known formats/],
   ]
   for (const [path, code, says] of cases) {
     const error = await failure(path)
