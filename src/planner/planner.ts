@@ -65,7 +65,7 @@ export function horizonOf(calls: number, { horizonMin, horizonMax }: Horizon): n
   return Math.max(horizonMin, Math.min(calls + 1, horizonMax))
 }
 
-/** Whether the provider has forgotten the prefix by now. */
+/** Whether the cache has expired by now. */
 export function isCold({ now, lastCallAt, model }: Pick<PlanContext, 'now' | 'lastCallAt' | 'model'>): boolean {
   return lastCallAt === undefined || now - lastCallAt > model.ttl
 }

@@ -68,7 +68,7 @@ function Page({ route: { path } }: { route: Route }): ReactNode {
   if (first === 'chat') return <ChatPage />
   if (first === 'settings') return <SettingsPage />
   return (
-    <EmptyState title="There is no such page.">
+    <EmptyState title="This page does not exist.">
       <a href={hrefOf('sessions')}>To the sessions</a>
     </EmptyState>
   )

@@ -25,7 +25,7 @@ export function SignIn({ onSignedIn }: { onSignedIn(): void }) {
     <form className="sign-in" onSubmit={submit}>
       <h1>Sign in</h1>
       <p>
-        This server wants a token. Make one on the machine where it runs, and paste it here:
+        This server requires a token. Create one on the machine where it runs, and paste it here:
         <code>palimpsest token create --user NAME --role user</code>
       </p>
       <label>

@@ -118,11 +118,10 @@ async function readReports(
     }
   }
   const repeated = [...copies.values()].flat().filter(copied => copied !== undefined).length
-  if (repeated > 0) notes.push(`${amount(repeated, 'session')} started as a copy of another; copied calls are counted once.`)
+  if (repeated > 0)
+    notes.push(`${amount(repeated, 'session')} started as a copy of another; copied calls are counted once.`)
   if (left > 0)
-    notes.push(
-      `${amount(left, 'older file')} left out of all sums: raise --limit, which is ${limit} sessions.`,
-    )
+    notes.push(`${amount(left, 'older file')} left out of all sums: raise --limit, which is ${limit} sessions.`)
   progress.done()
   return { found, left }
 }

@@ -44,7 +44,7 @@ describe('the chat', { skip }, () => {
     await waiting.waitFor()
     await page.reload()
     await page.getByText('With a real model behind it').waitFor()
-    await waiting.getByRole('link', { name: 'Look and decide' }).waitFor()
+    await waiting.getByRole('link', { name: 'Review' }).waitFor()
     assert.equal(await page.locator('.chat-items > *').count(), items, 'what was streamed is what is read later')
     const { own } = await (await fetch(`${web.url}/users`)).json()
     const [proposal] = await web.memory.proposals(own, { state: 'open' })

@@ -25,7 +25,7 @@ describe('deleting a session on its page', { skip }, () => {
       one.on('response', response => response.status() >= 400 && failed.push(response.url()))
     }
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
-    await page.getByRole('button', { name: 'Delete for good' }).click()
+    await page.getByRole('button', { name: 'Delete permanently' }).click()
     await page.waitForURL(/#\/sessions$/)
     assert.equal(await web.pal.find(SMALL), undefined)
     await other.getByText('This session was deleted').waitFor()
@@ -51,7 +51,7 @@ describe('deleting a session on its page', { skip }, () => {
     await ofUser.getByRole('button').click()
     await page.getByText('1 session with 1 event would go.').waitFor()
     assert.ok(await web.pal.of('alice').find('plans'))
-    await page.getByRole('button', { name: 'Delete for good' }).click()
+    await page.getByRole('button', { name: 'Delete permanently' }).click()
     await page.getByText('Deleted 1 session.').waitFor()
     assert.equal(await web.pal.of('alice').find('plans'), undefined)
     assert.ok(await web.pal.find(SMALL))

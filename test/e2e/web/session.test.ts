@@ -250,9 +250,9 @@ describe('the page of a session', { skip }, () => {
     await page.goto(`${web.url}/#/sessions/${SAMPLE}`)
     await page.waitForFunction(() => /^The weekly report leaves out Sunday/.test(document.title))
     const head = page.locator('.session-about')
-    assert.equal(await head.getByText('at work').count(), 0, 'its dates are old')
+    assert.equal(await head.getByText('active').count(), 0, 'its dates are old')
     await sample.append({ role: 'user', parts: [{ type: 'text', text: 'And on Mondays?' }] })
-    await head.getByText('at work').waitFor()
+    await head.getByText('active').waitFor()
   })
 
   test('under a finger, what can be done with an entry opens on request', async () => {
@@ -284,7 +284,7 @@ describe('the page of a session', { skip }, () => {
   test('distil a part to words of one’s own', async () => {
     await button(part(page, 5), 'Shorten').click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByLabel('What the model should keep of it').fill('14 tests pass, none covers Sunday.')
+    await dialog.getByLabel('What the model should see instead').fill('14 tests pass, none covers Sunday.')
     await button(dialog, 'Show this instead').click()
     await part(page, 5).getByText('14 tests pass, none covers Sunday.').waitFor()
     assert.equal(await dialog.count(), 0)

@@ -21,7 +21,7 @@ describe('settings', { skip }, () => {
 
   test('the knob says what it would have cost before it is set, and is written into the file', async () => {
     const page = await web.page('#/settings')
-    await page.getByText('This is the setting in force.').waitFor()
+    await page.getByText('This is the current setting.').waitFor()
     const cost = () => page.locator('.knob-facts dd').first().innerText()
     const before = await cost()
     const save = page.getByRole('button', { name: 'Keep this setting' })
@@ -78,17 +78,17 @@ describe('settings', { skip }, () => {
   test('a token is made, shown once, and revoked', async () => {
     const page = await web.page('#/settings')
     await page.getByLabel('User', { exact: true }).fill('alice')
-    await page.getByRole('button', { name: 'Make a token' }).click()
+    await page.getByRole('button', { name: 'Create a token' }).click()
     const secret = await page.getByRole('dialog').locator('code').innerText()
     assert.equal((await web.store.findToken(secret, Date.now()))?.user, 'alice')
     await page.keyboard.press('Escape')
     await page.getByRole('button', { name: 'Revoke the token of alice' }).click()
-    await page.getByText('The token of alice is revoked.').waitFor()
+    await page.getByText('The token of alice was revoked.').waitFor()
     assert.equal(await web.store.findToken(secret, Date.now()), undefined)
   })
 
   test('axe finds nothing serious, light and dark, wide and on a phone', async () => {
-    await checkEveryLook(web, '#/settings', page => page.getByText('This is the setting in force.').waitFor())
+    await checkEveryLook(web, '#/settings', page => page.getByText('This is the current setting.').waitFor())
   })
 })
 
@@ -104,6 +104,6 @@ describe('settings of a server with tokens', { skip }, () => {
     const page = await web.page('#/settings')
     await page.getByLabel('Token').fill(token)
     await page.keyboard.press('Enter')
-    await page.getByText('Settings are for admins.').waitFor()
+    await page.getByText('Only admins can change settings.').waitFor()
   })
 })

@@ -19,7 +19,7 @@ describe('the workspace', { skip }, () => {
 
   test('the files are made on request, and one is edited', async () => {
     const page = await web.page('#/workspace')
-    await page.getByRole('button', { name: 'Make them' }).click()
+    await page.getByRole('button', { name: 'Create them' }).click()
     await page.getByRole('button', { name: /^MEMORY\.md/ }).click()
     await page.getByRole('article', { name: 'MEMORY.md' }).getByRole('button', { name: 'Edit' }).click()
     const field = page.getByLabel('Text of MEMORY.md')
@@ -63,7 +63,7 @@ describe('the workspace', { skip }, () => {
     const page = await web.page('#/workspace')
     await page.getByRole('button', { name: 'New file' }).click()
     await page.getByLabel('Name, such as notes/style.md').fill('notes/evil')
-    await page.getByRole('button', { name: 'Make it' }).click()
+    await page.getByRole('button', { name: 'Create it' }).click()
     await page.getByRole('article', { name: 'notes/evil.md' }).waitFor()
     writeFileSync(
       join(folder, 'notes/evil.md'),

@@ -7,10 +7,10 @@ const NOTHING: RecallFilters = { type: '', tool: '', path: '', since: '', until:
 
 const TYPES = [
   ['', 'everything'],
-  ['tool-result', 'results of tools'],
-  ['tool-call', 'calls of tools'],
-  ['user', 'what the user said'],
-  ['assistant', 'what the agent said'],
+  ['tool-result', 'tool results'],
+  ['tool-call', 'tool calls'],
+  ['user', 'text of the user'],
+  ['assistant', 'text of the agent'],
   ['reasoning', 'reasoning'],
 ] as const
 
@@ -37,8 +37,8 @@ export function RecallFilterRow({ filters, onChange }: RecallFilterRowProps) {
           </option>
         ))}
       </select>
-      <input aria-label="Of a tool" placeholder="tool" value={filters.tool} onChange={change('tool')} />
-      <input aria-label="About a file" placeholder="file" value={filters.path} onChange={change('path')} />
+      <input aria-label="Tool" placeholder="tool" value={filters.tool} onChange={change('tool')} />
+      <input aria-label="File" placeholder="file" value={filters.path} onChange={change('path')} />
       <label className="search-day">
         since
         <input type="date" value={filters.since} onChange={change('since')} />

@@ -53,7 +53,7 @@ export function Named({ text, marks = [] }: { text: string; marks?: readonly str
   return splitNamed(text).map((piece, i) =>
     i % 2 === 1 ? (
       // biome-ignore lint/suspicious/noArrayIndexKey: the pieces of one text never move
-      <span key={i} className="hidden-char" title="A character that is not shown">
+      <span key={i} className="hidden-char" title="An invisible character">
         {piece}
       </span>
     ) : (

@@ -50,7 +50,7 @@ export function ChatItemView({ item, onAnswer }: ItemProps): ReactNode {
       return (
         <p className="chat-note">
           <span className="badge badge-warn">interrupted before</span> {item.names.join(', ')} never got a result; the
-          agent was told so.
+          agent knows.
         </p>
       )
     case 'delegated':
@@ -78,9 +78,9 @@ export function ChatItemView({ item, onAnswer }: ItemProps): ReactNode {
 
 const ENDS = {
   aborted: 'Stopped.',
-  steps: 'Stopped: the limit of steps for one turn is reached.',
-  tokens: 'Stopped: the limit of tokens for one turn is reached.',
-  money: 'Stopped: the limit of money for one turn is reached.',
+  steps: 'Stopped at the step limit for one turn.',
+  tokens: 'Stopped at the token limit for one turn.',
+  money: 'Stopped at the spending limit for one turn.',
   failed: 'The turn failed.',
 }
 
@@ -122,7 +122,13 @@ function Question({ text, onAnswer }: { text: string; onAnswer(yes: boolean): vo
     if (!(active instanceof HTMLTextAreaElement) || active.value === '') box.current?.focus()
   }, [])
   return (
-    <div ref={box} className="chat-approval" role="alertdialog" aria-label="The agent asks for leave" tabIndex={-1}>
+    <div
+      ref={box}
+      className="chat-approval"
+      role="alertdialog"
+      aria-label="The agent asks for permission"
+      tabIndex={-1}
+    >
       <Text text={text} />
       <div className="actions">
         <Button small kind="primary" onClick={() => onAnswer(true)}>
@@ -136,4 +142,4 @@ function Question({ text, onAnswer }: { text: string; onAnswer(yes: boolean): vo
   )
 }
 
-const STATES = { done: 'done', failed: 'failed', asks: 'waits for you', runs: 'runs' }
+const STATES = { done: 'done', failed: 'failed', asks: 'waiting for you', runs: 'runs' }

@@ -47,16 +47,14 @@ export function ContextSide({ session, round }: { session: string; round: number
           </div>
           <div>
             <dt>cost</dt>
-            <dd title="As the provider reported it; calls that it did not report are estimated">
-              {money(sum.money.with)}
-            </dd>
+            <dd title="As reported by the provider; calls without a report are estimated">{money(sum.money.with)}</dd>
           </div>
         </dl>
       )}
       <p className="dim chat-side-note">
         {shown.calls === 0
-          ? 'Nothing was sent yet.'
-          : `${plural(shown.calls, 'call')} so far; ${shown.cold ? 'the provider has forgotten the prefix' : `${tokens(shown.cached)} tokens are in the provider’s cache`}.`}
+          ? 'Nothing has been sent yet.'
+          : `${plural(shown.calls, 'call')} so far; ${shown.cold ? 'the cache has expired' : `${tokens(shown.cached)} tokens are in the provider’s cache`}.`}
       </p>
     </aside>
   )

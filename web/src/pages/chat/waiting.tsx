@@ -20,7 +20,7 @@ export function Waiting() {
   return (
     <p className="notice chat-waiting" role="status">
       Memory: {open === 1 ? '1 change waits' : `${open} changes wait`} for your decision.{' '}
-      <a href={hrefOf('memory')}>Look and decide</a>
+      <a href={hrefOf('memory')}>Review</a>
     </p>
   )
 }

@@ -59,7 +59,7 @@ export function ComparePage({ session }: { session: string }) {
       {error !== undefined && <Failure error={error} retry={run} />}
       {shown.length > 0 && shown[0]!.calls === 0 && (
         <EmptyState title="There is nothing to replay yet.">
-          <p>A comparison needs at least one answer of a model in the session.</p>
+          <p>A comparison needs a session with at least one answer of a model.</p>
         </EmptyState>
       )}
       {hasRows && (
@@ -190,7 +190,7 @@ function ComparePlots({ rows, toneOf }: { rows: readonly Costs[]; toneOf(name: s
   return (
     <div className="compare-plots">
       <Plot title="Tokens sent" series={series.tokens} format={tokens} height={190} placeName={placeName} />
-      <Plot title="Money so far" series={series.cost} format={money} height={190} placeName={placeName} />
+      <Plot title="Cost so far" series={series.cost} format={money} height={190} placeName={placeName} />
     </div>
   )
 }

@@ -13,12 +13,9 @@ import { inOrder, LIMIT, nameOf } from './costs.ts'
 type TableProps = { rows: readonly Costs[]; best: Costs | undefined; own: string | undefined }
 
 const HEADS: readonly [label: string, info?: string][] = [
-  ['Cost of the session', 'The billed amount, less the savings of the planner; answers included.'],
+  ['Cost of the session', 'The actual bill, minus the savings of the planner; output included.'],
   ['Saved'],
-  [
-    'Later quotes still visible',
-    'The share of the passages that the agent quoted later from tool results and that were still shown.',
-  ],
+  ['Later quotes still visible', 'The share of later quotes from tool results whose source was still visible.'],
   ['Cost incl. fetching again', 'With the cost of reading lost passages again.'],
   ['Largest call'],
   ['Cache lost by it', 'How often its edits made the provider write a cached prompt again.'],
@@ -33,7 +30,7 @@ export function CompareTable({ rows, best, own }: TableProps) {
   const common = { best, own, onOpen: setOpen }
   return (
     <>
-      <DataTable label="Sums of each planner" heads={COLUMNS} className="compare-table">
+      <DataTable label="Results of each planner" heads={COLUMNS} className="compare-table">
         {good.map(row => (
           <Row key={nameOf(row)} row={row} {...common} />
         ))}

@@ -39,13 +39,13 @@ export function BlockView({ user, label, block, changes, onChanged }: BlockViewP
   const restore = (version: string) =>
     toasts.attempt(async () => {
       await restoreVersion(user, label, version)
-      toasts.show({ text: `${label} is as it was then.` })
+      toasts.show({ text: `${label} was restored.` })
       changed()
     })
   const remove = (version: string) =>
     toasts.attempt(async () => {
       await deleteBlock(user, label, version)
-      toasts.show({ text: `Deleted ${label}.`, action: { label: 'Bring it back', run: () => void restore(version) } })
+      toasts.show({ text: `Deleted ${label}.`, action: { label: 'Restore it', run: () => void restore(version) } })
       changed()
     })
   return (
@@ -71,7 +71,7 @@ export function BlockView({ user, label, block, changes, onChanged }: BlockViewP
         )}
         {block && !editing && block.stale.length > 0 && (
           <div className="notice notice-warn">
-            <p>Out of date, and marked so for agents:</p>
+            <p>Out of date, and marked as such for agents:</p>
             <ul>
               {block.stale.map(({ text, since, replacedBy }) => (
                 <li key={text}>
@@ -129,8 +129,8 @@ function EditBlock({ user, block, onDone, onCancel }: EditBlockProps) {
     <>
       {isOld && (
         <div className="notice notice-warn">
-          <p>Somebody has changed this block while you were writing:</p>
-          <TextDiff before={base.body} after={block.body} label="What changed underneath" />
+          <p>Somebody changed this block while you were writing:</p>
+          <TextDiff before={base.body} after={block.body} label="What changed meanwhile" />
           <Button
             small
             onClick={() => {
@@ -138,7 +138,7 @@ function EditBlock({ user, block, onDone, onCancel }: EditBlockProps) {
               setProblem(undefined)
             }}
           >
-            I have seen it: compare mine with that
+            Continue, and compare my text with this version
           </Button>
         </div>
       )}
@@ -156,8 +156,8 @@ const ACTIONS: Record<string, string> = {
   set: 'written',
   delete: 'deleted',
   approve: 'proposal approved',
-  revert: 'approval taken back',
-  restore: 'brought back',
+  revert: 'approval reverted',
+  restore: 'restored',
   import: 'imported',
 }
 
@@ -180,7 +180,7 @@ function VersionRow({ version, before, isNow, onRestore }: VersionRowProps) {
         ) : (
           body !== null && (
             <Button small kind="quiet" onClick={onRestore}>
-              Bring back
+              Restore
             </Button>
           )
         )}

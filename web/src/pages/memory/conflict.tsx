@@ -62,7 +62,7 @@ export function Conflict(props: ConflictProps) {
                 <header>
                   <b>{name}</b>
                   <Button small disabled={settled} onClick={() => choose(place, text)}>
-                    {name === 'before' ? 'Go back to this' : name === 'now' ? 'Keep this' : 'Take this'}
+                    {name === 'before' ? 'Go back to this' : name === 'now' ? 'Keep this' : 'Use this'}
                   </Button>
                 </header>
                 {text === '' ? <p className="dim">nothing</p> : <Text text={text} code />}
@@ -73,7 +73,7 @@ export function Conflict(props: ConflictProps) {
                 <span className="badge badge-good">settled</span>
               ) : (
                 <Button small kind="quiet" onClick={() => choose(place, ended(place.now) + place.proposed)}>
-                  Take both, one after the other
+                  Use both, one after the other
                 </Button>
               )}
             </div>
@@ -84,7 +84,7 @@ export function Conflict(props: ConflictProps) {
         label="The block as you want it"
         own={own}
         now={now}
-        problem={isUnsettled ? 'There are still marks of a conflict in the text.' : undefined}
+        problem={isUnsettled ? 'The text still has conflict markers.' : undefined}
       >
         <Button
           kind="primary"

@@ -11,7 +11,7 @@ export function useDecisions(user: string, list: { leave(gone: readonly Proposal
   const toasts = useToasts()
   const takeBack = async (proposals: readonly Proposal[]) => {
     for (const { id } of proposals) {
-      if (await toasts.attempt(() => revert(user, id))) toasts.show({ text: 'Taken back.' })
+      if (await toasts.attempt(() => revert(user, id))) toasts.show({ text: 'Reverted.' })
     }
     reload()
   }
@@ -41,7 +41,10 @@ export function useDecisions(user: string, list: { leave(gone: readonly Proposal
         else if (error instanceof ApiError) left.push(proposal.label)
         else toasts.fail(error)
       }
-      const rest = left.length > 0 ? ` ${plural(left.length, 'one needs', 'need')} your eyes: ${left.join(', ')}.` : ''
+      const rest =
+        left.length > 0
+          ? ` ${plural(left.length, 'proposal needs', 'proposals need')} your review: ${left.join(', ')}.`
+          : ''
       leave(done)
       toasts.show({
         text: `Approved ${done.length}.${rest}`,
@@ -61,7 +64,7 @@ export function useDecisions(user: string, list: { leave(gone: readonly Proposal
     /** Throws what the server says, so that a conflict can be shown where it is settled. */
     async revert(proposal: Proposal, body?: string) {
       await revert(user, proposal.id, body)
-      toasts.show({ text: `Taken back: ${proposal.label}.` })
+      toasts.show({ text: `Reverted: ${proposal.label}.` })
       reload()
     },
   }

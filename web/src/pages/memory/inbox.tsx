@@ -183,12 +183,12 @@ function States({ state }: { state: ProposalState }) {
 }
 
 function Nothing({ state }: { state: ProposalState }) {
-  if (state !== 'open') return <EmptyState title={`Nothing has been ${state}.`} />
+  if (state !== 'open') return <EmptyState title={`No proposal has been ${state}.`} />
   return (
-    <EmptyState title="Nothing waits for you.">
+    <EmptyState title="Nothing is waiting for you.">
       <p>
-        When an agent wants to change its memory of you, its proposal comes here first. Nothing changes before you say
-        so.
+        When an agent wants to change its memory of you, its proposal comes here first. Nothing changes until you
+        approve it.
       </p>
       <p>
         Give an agent the memory tools with <code>palimpsest mcp</code>, or talk to ours in{' '}

@@ -23,14 +23,14 @@ export function NewBlockDialog({ user, onClose, onMade }: NewBlockProps) {
     <Dialog
       title="A new block"
       onClose={onClose}
-      action={{ label: 'Write it', run: send, disabled: label.trim() === '' }}
+      action={{ label: 'Create it', run: send, disabled: label.trim() === '' }}
     >
       <label>
         Label, such as goals
         <input autoFocus value={label} maxLength={100} onChange={event => setLabel(event.target.value)} required />
       </label>
       <label>
-        Title, if it should have one
+        Title (optional)
         <input value={title} maxLength={200} onChange={event => setTitle(event.target.value)} />
       </label>
       <label>

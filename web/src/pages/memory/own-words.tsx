@@ -40,7 +40,7 @@ export function OwnWordsEditor({ label, own, now, problem, children }: OwnWordsP
         <p className="notice notice-warn">
           {hidden.map(({ char, name, count }) => `${plural(count, name)} (${char})`).join(', ')} in this text.{' '}
           <Button small onClick={() => setBody(reveal(text).replace(NAMED, ''))}>
-            Take them out
+            Remove them
           </Button>
         </p>
       )}

@@ -25,7 +25,7 @@ export function RejectDialog({ proposals, onClose, onReject }: RejectDialogProps
         </p>
       )}
       <label>
-        Why, if you like to say
+        Reason (optional)
         <input autoFocus value={why} maxLength={2000} onChange={event => setWhy(event.target.value)} />
       </label>
     </Dialog>

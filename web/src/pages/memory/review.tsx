@@ -42,8 +42,8 @@ export function ProposalReview(props: ReviewProps) {
       <ReviewHead review={review.value} />
       {fromTools && (
         <p className="notice notice-warn">
-          From tool output: tools printed this text, and you did not say it. A page or a file may have been written to
-          be remembered. Look at the entries above before you approve.
+          From tool output: a tool printed this text; you did not write it. A page or a file may have been written to be
+          remembered. Look at the entries above before you approve.
         </p>
       )}
       {duplicates.length > 0 && <Duplicates duplicates={duplicates} />}
@@ -57,10 +57,10 @@ export function ProposalReview(props: ReviewProps) {
       {titleDiff.some(({ type }) => type !== 'same') && (
         <div className="review-title">
           <h3>Title</h3>
-          <DiffParts parts={titleDiff} label="Changes of the title" />
+          <DiffParts parts={titleDiff} label="Changes to the title" />
         </div>
       )}
-      {!(isOpen && props.editing) && <DiffParts parts={diff} label="Changes of the block" />}
+      {!(isOpen && props.editing) && <DiffParts parts={diff} label="Changes to the block" />}
       {isOpen ? (
         <Decide key={review.value.block?.version} review={review.value} {...props} />
       ) : (
@@ -103,17 +103,17 @@ function ReviewHead({ review: { proposal, merge } }: { review: Review }) {
           ))}
         </p>
       )}
-      {entries.length === 0 && <p className="review-source dim">It cites no entry of a conversation.</p>}
+      {entries.length === 0 && <p className="review-source dim">It cites no conversation.</p>}
     </header>
   )
 }
 
-const SOURCES = { user: 'you said it', tool: 'tool output' }
+const SOURCES = { user: 'you wrote it', tool: 'tool output' }
 
 function Duplicates({ duplicates }: Pick<Review, 'duplicates'>) {
   return (
     <div className="notice notice-warn">
-      <p>Something like it is there already:</p>
+      <p>Memory already has something similar:</p>
       <ul>
         {duplicates.map(({ label, text, proposal, state }) => (
           <li key={`${label} ${proposal ?? ''}`}>
@@ -157,7 +157,7 @@ function Decide({ review, ...props }: ReviewProps & { review: Review }) {
     return (
       <>
         {merge.type === 'deleted' && (
-          <p className="notice notice-warn">The block has been deleted since. Approving makes it again.</p>
+          <p className="notice notice-warn">The block has since been deleted. Approving creates it again.</p>
         )}
         <EditAndApprove
           start={start}
@@ -238,7 +238,7 @@ function Decided({ proposal, now, onRevert }: { proposal: Proposal; now: string 
           <Button disabled={busy} onClick={() => void takeBack()}>
             Revert
           </Button>
-          <span className="dim">What was changed after it stays.</span>
+          <span className="dim">Later changes are kept.</span>
         </footer>
       )}
       {conflict && (

@@ -67,19 +67,19 @@ export function useActions(session: string, reload: () => void, scale: number): 
       discard: async ({ hash }) => void (await change('Discarded', { action: 'discard', targets: [[hash]] })),
       distill: async ({ hash }, summary) =>
         void (await change('Shortened', { action: 'distill', targets: [[hash, summary]] })),
-      takeOut: ids => change('Taken out', { action: 'discard', targets: ids.map(id => [id]) }),
+      takeOut: ids => change('Removed', { action: 'discard', targets: ids.map(id => [id]) }),
       replace: operation => change('Replaced', { action: 'replace', targets: [operation] }),
       putBack: ids =>
         run(async () => {
           const { edits } = await sendJson('POST', '/sessions/{session}/dropped', { params, body: { ids: [...ids] } })
-          made('Put back, behind the message with which the conversation goes on.', ...edits)
+          made('Put back, after the message that continues the conversation.', ...edits)
         }),
       restore: async ({ hash, entry }) => {
         await run(async () => {
           const { edit } = await sendJson('POST', '/sessions/{session}/restore', { params, body: { id: hash } })
           const text = edit
-            ? `Entry ${entry} is shown again at the end, where it costs no cache.`
-            : 'A tool call waits for its result: try again after it.'
+            ? `Entry ${entry} is shown again at the end, without a cache miss.`
+            : 'A tool call is waiting for its result. Try again after it.'
           made(text, edit)
         })
       },
@@ -93,13 +93,13 @@ export function useActions(session: string, reload: () => void, scale: number): 
             })
             if (pinned) await setPin({ entry, part, on: false })
           }
-          show({ text: `Entry ${entry} is not pinned any more.` })
+          show({ text: `Entry ${entry} is no longer pinned.` })
         })
       },
       pin: async (entry, part) => {
         await run(async () => {
           await setPin({ entry, part })
-          show({ text: `Entry ${entry} is pinned: only you can change it.` })
+          show({ text: `Entry ${entry} is pinned: only you can edit it.` })
         })
       },
       fork: async at => {

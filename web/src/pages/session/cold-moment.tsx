@@ -32,7 +32,7 @@ export function ColdMoment({ moment, usedAt = 0, onChoose, reload }: ColdMomentP
         <b>The cache is cold.</b> The next call writes {tokens(moment.tokens)} tokens again, {price(moment.nextUsd)}.
         Until then every edit is free
         {free.length > 0
-          ? `: ${free.length === 1 ? 'one large result that is' : `${free.length} large results that are`} seldom quoted later could go, ${tokens(size)} tokens, ${price(saves)} less with every call.`
+          ? `: ${free.length === 1 ? 'one large result that is' : `${free.length} large results that are`} rarely quoted later could be removed: ${tokens(size)} tokens, ${price(saves)} less with every call.`
           : '.'}
       </p>
       <Button small onClick={() => onChoose(moment.free)}>

@@ -54,7 +54,7 @@ export function CompactDialog({ session, last, actions, onClose, ...chosen }: Co
         <EntryInput label="to entry" value={range.to} min={range.from} max={last} onChange={to => change({ to })} />
         {shown?.narrowed && (
           <p className="dim">
-            Narrowed to whole steps: entries {shown.from}–{shown.to}.
+            Narrowed to complete steps: entries {shown.from}–{shown.to}.
           </p>
         )}
       </div>
@@ -84,12 +84,11 @@ function PreviewNumbers({ preview: { tokens, rewritten, request } }: { preview: 
     <>
       <p>
         {said(tokens.replaced)} become {count(Math.round(tokens.summary * scale))}: <b>{fewer(tokens.saved * scale)}</b>{' '}
-        in every later call.{' '}
-        <span className="dim">The {said(rewritten)} behind it are written to the cache once more.</span>
+        in every later call. <span className="dim">The {said(rewritten)} after it are written to the cache again.</span>
       </p>
       {request && (
         <p className="dim">
-          The last request stays as it is: “<InlineText text={request.slice(0, 160)} />”
+          The last request is kept: “<InlineText text={request.slice(0, 160)} />”
         </p>
       )}
     </>

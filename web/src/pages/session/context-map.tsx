@@ -329,7 +329,7 @@ function summaryOf({ tokens: size, overhead, window, cached, cold, bars }: MapDa
   const used = percent((overhead + size.shown) / Math.max(1, window))
   const cache = cold ? 'nothing is cached' : `${count(cached)} tokens are cached`
   return (
-    `${count(size.raw)} tokens happened, ${count(size.shown)} are shown, ${used} of the window; ${cache}; ` +
+    `${count(size.raw)} original tokens, ${count(size.shown)} shown, ${used} of the window; ${cache}; ` +
     `${plural(edited, 'bar')} edited. By kind: ${kinds}.`
   )
 }

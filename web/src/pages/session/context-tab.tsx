@@ -37,12 +37,12 @@ export function ContextTab({ session, length, moment, chosen, onChosen, onOpen }
       <p className="dim">
         {tokens(moment.tokens)} of {tokens(window)} tokens ({percent(moment.tokens / Math.max(1, window))}). The next
         call costs {cents(nextUsd)}
-        {isCold && ': the cache is cold, so any edit is free now'}.
+        {isCold && ': the cache is cold, so edits are free now'}.
       </p>
       <section aria-label="Parts by cost">
         <h3>
           By cost{' '}
-          <Info text="Tick the parts that may go: the price is shown before anything is done. Quoted later: how often parts of this kind and age were quoted later in recorded sessions." />
+          <Info text="Tick parts to see the price of removing them before you do it. Quoted later: how often parts of this kind and age were quoted later in recorded sessions." />
         </h3>
         <ul className="editor-parts">
           {parts.slice(0, limit).map(part => (
@@ -107,7 +107,7 @@ function PriceBar({ session, length, ids, isCold, onDone }: PriceBarProps) {
       {asked.value?.price && <PriceText price={asked.value.price} isCold={isCold} />}
       <p className="actions">
         <Button kind="primary" small disabled={asked.loading} onClick={() => void take()}>
-          Take out {plural(ids.length, 'part')}
+          Remove {plural(ids.length, 'part')}
         </Button>
         <Button small kind="quiet" onClick={onDone}>
           Clear
@@ -126,14 +126,14 @@ function PriceText({ price, isCold }: { price: EditPrice; isCold: boolean }) {
       </p>
       <p>
         {isCold
-          ? 'Free now: the cache is cold, and everything is written again anyway.'
+          ? 'Free now: the cache is cold, so the whole prompt is written again anyway.'
           : rewritten === 0
-            ? 'It breaks no cache.'
-            : `${tokens(rewritten)} tokens behind are written again, ${money(onceUsd)} once: ${
-                paysAfter === null ? 'it never pays' : `it pays after ${plural(paysAfter, 'call')}`
+            ? 'No cache is lost.'
+            : `${tokens(rewritten)} tokens after them must be written again, ${money(onceUsd)} once: ${
+                paysAfter === null ? 'this never pays off' : `this pays off after ${plural(paysAfter, 'call')}`
               }.`}
       </p>
-      <p className="dim">Parts like these, this old, were quoted later {quotes.toFixed(2)} times.</p>
+      <p className="dim">Similar parts of this age were quoted {quotes.toFixed(2)} times on average.</p>
     </>
   )
 }

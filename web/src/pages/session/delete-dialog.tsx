@@ -20,9 +20,9 @@ export function DeleteDialog({ session, onClose }: { session: string; onClose():
   const events = preview.value?.sessions[0]?.events
   return (
     <Dialog
-      title="Delete the session for good"
+      title="Delete the session permanently"
       onClose={onClose}
-      action={{ label: 'Delete for good', run: remove, kind: 'danger', disabled: events === undefined }}
+      action={{ label: 'Delete permanently', run: remove, kind: 'danger', disabled: events === undefined }}
     >
       <p>
         {events === undefined ? 'Its events' : `Its ${plural(events, 'event')}`}, the files that only it points to, and

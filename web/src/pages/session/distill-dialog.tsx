@@ -22,11 +22,11 @@ export function DistillDialog({ place, text, actions, onClose }: DistillDialogPr
       action={{ label: 'Show this instead', run: apply, disabled: busy || summary.trim() === '' }}
     >
       <label>
-        What the model should keep of it
+        What the model should see instead
         <textarea rows={6} value={summary} onChange={event => setSummary(event.target.value)} />
       </label>
       <details open>
-        <summary>What it is shown now</summary>
+        <summary>What it sees now</summary>
         <Text text={text} code />
       </details>
     </Dialog>

@@ -24,12 +24,12 @@ export function DroppedParts({ session, length }: { session: string; length: num
     if (await actions.putBack(there)) setChosen([])
   }
   return (
-    <section aria-label="Dropped by a compaction">
-      <h3>Dropped by the agent’s own compaction</h3>
+    <section aria-label="Removed by a compaction">
+      <h3>Removed by the agent’s own compaction</h3>
       <p className="dim">
         {parts.length === 0
-          ? 'Nothing of the session before is missing here.'
-          : `${plural(parts.length, 'part')} of ${before} are no longer here.`}
+          ? 'Nothing from the previous session is missing here.'
+          : `No longer here: ${plural(parts.length, 'part')} of ${before}.`}
       </p>
       <ul className="editor-parts">
         {parts.map(part => (

@@ -91,5 +91,5 @@ export function entryOf({ target }: Pick<EditState, 'target'>): number {
 /** Where an edit applies, in words. */
 export function placeName({ target }: Pick<EditState, 'target'>): string {
   if (target.type === 'range') return `entries ${target.from}–${target.to}`
-  return target.type === 'after' ? `behind entry ${target.entry}` : `entry ${target.entry}`
+  return target.type === 'after' ? `after entry ${target.entry}` : `entry ${target.entry}`
 }

@@ -21,8 +21,8 @@ export function EditsTab({ edits, ...leading }: EditsTabProps) {
   const { real, rest } = useMemo(() => sorted(edits, worth), [edits, worth])
   if (edits.length === 0) {
     return (
-      <EmptyState title="Nothing was edited">
-        <p>The model is shown everything as it happened.</p>
+      <EmptyState title="There are no edits">
+        <p>The model sees the original conversation.</p>
       </EmptyState>
     )
   }

@@ -116,7 +116,7 @@ function EntryHead({ entry: { entry, at, pinned, message }, open, onOpen }: Entr
             aria-pressed={compactFrom === entry}
             onClick={() => startCompact(compactFrom === entry ? undefined : entry)}
           >
-            {compactFrom === entry ? 'Cancel: choose where to end' : 'Compact from here'}
+            {compactFrom === entry ? 'Cancel compacting' : 'Compact from here'}
           </Button>
         )}
         <Button

@@ -25,8 +25,8 @@ export function FilesTab({ session, length, calls }: FilesTabProps) {
       <FileForm key={`${looked?.path} ${looked?.turn}`} given={looked} calls={calls} onLook={setLooked} />
       {looked && <FileAt session={session} {...looked} />}
       <section aria-label="Changes">
-        <h3>What was changed, and why</h3>
-        {changes.length === 0 && <EmptyState title="No file was changed." />}
+        <h3>File changes and their reasons</h3>
+        {changes.length === 0 && <EmptyState title="No files were changed." />}
         <ol className="editor-stretches">
           {changes.map(({ turn, path, kind, intent }, i) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: one call may change a file twice, and the list only grows
@@ -92,12 +92,12 @@ function FileAt({ session, path, turn }: { session: string; path: string; turn: 
   return (
     <section aria-label={`${path} after call ${turn}`} className="file-at">
       {content === null ? (
-        <p className="dim">What was in it after call {turn} cannot be known.</p>
+        <p className="dim">What was in it after call {turn} is not known.</p>
       ) : (
         <Text text={content} code />
       )}
       <details>
-        <summary>What this rests on</summary>
+        <summary>Sources</summary>
         <ul>
           {basis.map(line => (
             <li key={line}>

@@ -17,7 +17,7 @@ export function PartContent({ part, role, marks }: PartContentProps) {
         <Text text={part.text} marks={marks} />
       )
     case 'reasoning':
-      return <Text text={part.text || 'The provider keeps this reasoning to itself.'} marks={marks} />
+      return <Text text={part.text || 'The provider does not show this reasoning.'} marks={marks} />
     case 'tool-call':
       return <Input input={part.input} marks={marks} />
     case 'tool-result':

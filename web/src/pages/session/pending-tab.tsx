@@ -16,7 +16,7 @@ export function PendingTab({ session, length, onOpen }: PendingTabProps) {
   if (policy === 'none') {
     return (
       <EmptyState title="No policy">
-        <p>This session is shown as you and the agent leave it.</p>
+        <p>Only you and the agent edit this session.</p>
       </EmptyState>
     )
   }

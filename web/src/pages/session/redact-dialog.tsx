@@ -34,7 +34,7 @@ export function RedactDialog({ session, onClose, onChanged }: RedactDialogProps)
   const cover = (what: What) =>
     toasts.attempt(async () => {
       const done = await askFor(session, what, false)
-      toasts.show({ text: `${plural(timesIn(done), 'place')} covered for good.` })
+      toasts.show({ text: `${plural(timesIn(done), 'place')} redacted.` })
       setSeen(undefined)
       found.reload()
       onChanged()
@@ -45,11 +45,11 @@ export function RedactDialog({ session, onClose, onChanged }: RedactDialogProps)
   return (
     <Dialog wide title="Secrets in this session" onClose={onClose}>
       <p className="dim">
-        Covered text is replaced by a mask of the same length: in messages, edits, kept files and the search. This
-        cannot be undone. Replace a leaked key at its provider as well.
+        Redacted text is replaced by a mask of the same length: in messages, edits, kept files and the search. This
+        cannot be undone. Remember to replace a leaked key.
       </p>
       {found.error !== undefined && <Failure error={found.error} retry={found.reload} />}
-      {secrets?.length === 0 && <p>Nothing looks like a key or token.</p>}
+      {secrets?.length === 0 && <p>No text looks like a key or token.</p>}
       {secrets && secrets.length > 0 && (
         <>
           <ul className="secret-list">
@@ -58,7 +58,7 @@ export function RedactDialog({ session, onClose, onChanged }: RedactDialogProps)
             ))}
           </ul>
           <Button kind="danger" onClick={() => void cover({ secrets: true })}>
-            Cover {secrets.length === 1 ? 'it' : `all ${secrets.length}`} for good
+            Redact {secrets.length === 1 ? 'it' : `all ${secrets.length}`} permanently
           </Button>
         </>
       )}
@@ -69,7 +69,7 @@ export function RedactDialog({ session, onClose, onChanged }: RedactDialogProps)
         }}
       >
         <label>
-          Cover another text
+          Redact another text
           <input value={text} onChange={event => setText(event.target.value)} autoComplete="off" />
         </label>
         <label className="actions">
@@ -80,10 +80,10 @@ export function RedactDialog({ session, onClose, onChanged }: RedactDialogProps)
           <Button type="submit" disabled={text.length < (isPattern ? 1 : SHORTEST_TEXT)}>
             Look for it
           </Button>
-          {times === 0 && <span>It is nowhere in this session.</span>}
+          {times === 0 && <span>This session does not contain it.</span>}
           {times !== undefined && times > 0 && (
             <Button kind="danger" onClick={() => void cover(own)}>
-              Cover {plural(times, 'place')} for good
+              Redact {plural(times, 'place')} permanently
             </Button>
           )}
         </p>

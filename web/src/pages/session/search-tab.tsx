@@ -44,7 +44,7 @@ export function SearchTab({ session, project, length, query, onQuery, onOpen, in
       <input
         ref={input}
         type="search"
-        placeholder="A question, a name, a path; also out of view"
+        placeholder="A question, a name or a path; also finds hidden text"
         aria-label="Search this session"
         value={query}
         onChange={event => onQuery(event.target.value)}
@@ -61,7 +61,7 @@ export function SearchTab({ session, project, length, query, onQuery, onOpen, in
       <p className="dim" role="status">
         {asked !== '' &&
           found.value &&
-          (hits.length === 0 ? 'Nobody said this.' : `${plural(hits.length, 'hit')}, ${outOfView} out of view.`)}
+          (hits.length === 0 ? 'Nothing was found.' : `${plural(hits.length, 'hit')}, ${outOfView} out of view.`)}
       </p>
       {where === HERE ? (
         <HitList hits={hits} query={asked} onOpen={({ entry }) => onOpen(entry)} />

@@ -115,7 +115,7 @@ function Running({ session: { about, updatedAt } }: { session: Session }) {
   if (left <= 0) return null
   return (
     <span className="live session-running">
-      <span className="live-dot" aria-hidden="true" /> at work
+      <span className="live-dot" aria-hidden="true" /> active
     </span>
   )
 }

@@ -104,7 +104,7 @@ export function SessionPage({ session }: { session: string }) {
           data={data}
           {...{ bars, at, onAt, open, seen, hasColumn, query, onQuery: setQuery, tab, setTab, parts, setParts }}
         />
-        {total === 0 && <EmptyState title="Nothing was said yet" />}
+        {total === 0 && <EmptyState title="There are no messages yet" />}
         {total !== undefined && total > 0 && (
           <Conversation
             session={session}

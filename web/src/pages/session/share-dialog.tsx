@@ -29,14 +29,14 @@ export function ShareDialog({ session, onClose }: { session: string; onClose(): 
       action={{ label: 'Download', run: save, disabled: busy || secrets === undefined }}
     >
       <p>
-        One HTML file to read: the conversation, what the model was shown instead, and why. It opens offline, loads
-        nothing and runs nothing. Read it before you send it.
+        One HTML file: the original conversation, what the model saw instead, and why. It works offline, loads nothing
+        and runs nothing. Read it before you send it.
       </p>
       {secrets !== undefined && (
         <p>
           {secrets === 0
-            ? 'Nothing in it looks like a key or token.'
-            : `${plural(secrets, 'place')} with a possible key or token will be covered.`}
+            ? 'No text in it looks like a key or token.'
+            : `${plural(secrets, 'place')} with a possible key or token will be redacted.`}
         </p>
       )}
       <label className="actions">

@@ -14,9 +14,9 @@ export function Stretches({ session, length, onOpen }: StretchesProps) {
   const suggestions = found.value?.suggestions ?? []
   return (
     <section aria-label="Suggestions">
-      <h3>Stretches that could go</h3>
+      <h3>Stretches that could be removed</h3>
       {found.value && suggestions.length === 0 && (
-        <p className="dim">No text has a log, a trace or other noise in it.</p>
+        <p className="dim">No text contains a log, a trace or other noise.</p>
       )}
       <ul className="editor-stretches">
         {suggestions.map(({ operation, reason, entry, part, tokens }) => (
@@ -58,7 +58,7 @@ function ReplaceForm() {
           <input value={given.start} onChange={event => set({ start: event.target.value })} />
         </label>
         <label>
-          to this text, both included
+          to this text, inclusive
           <input value={given.end} onChange={event => set({ end: event.target.value })} />
         </label>
         <label>

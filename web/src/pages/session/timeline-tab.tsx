@@ -17,7 +17,7 @@ const MISSES = 20
 
 export function TimelineTab({ calls, window, at, onAt }: TimelineTabProps) {
   const data = useMemo(() => toSeries(calls), [calls])
-  if (calls.length === 0) return <EmptyState title="No call was made yet" />
+  if (calls.length === 0) return <EmptyState title="There are no calls yet" />
   const common = {
     ...(at === undefined ? {} : { at: at - 1 }),
     onChoose: (place: number) => onAt(place + 1),

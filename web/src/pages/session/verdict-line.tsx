@@ -35,7 +35,7 @@ const LEAST_SHARE = 0.002
 
 function Sentence({ verdict, would }: Pick<VerdictProps, 'would'> & { verdict: Verdict }) {
   const { calls, saved, without, billed, quotes, lost, cacheLost, edits } = verdict
-  if (calls === 0) return 'Nothing was spent here yet.'
+  if (calls === 0) return 'This session has cost nothing yet.'
   if (Math.abs(saved) < Math.max(0.005, without * LEAST_SHARE)) {
     return (
       <>
@@ -77,7 +77,7 @@ function Facts({ verdict, summary }: { verdict: Verdict; summary: Summary }) {
       <div>
         <dt>
           Actual bill
-          <Info text="Input, cache and output, as the provider reported each call, at list prices; estimated where it reported nothing." />
+          <Info text="Input, cache and output as reported by the provider for each call, at list prices; calls without a report are estimated." />
         </dt>
         <dd>
           {money(billed)}
@@ -98,7 +98,7 @@ function Facts({ verdict, summary }: { verdict: Verdict; summary: Summary }) {
           {count(turns)}{' '}
           <span>
             {plural(calls, 'call')}
-            {copied > 0 && `, and ${count(copied)} copied from the session above, counted there`}
+            {copied > 0 && `, and ${count(copied)} copied from the session above and counted there`}
           </span>
         </dd>
       </div>
@@ -129,7 +129,7 @@ function Facts({ verdict, summary }: { verdict: Verdict; summary: Summary }) {
 
 function tokensNote({ raw, shown }: Summary['tokens']): string {
   if (raw === shown) return 'all shown'
-  return raw > shown ? `of ${tokens(raw)}` : `${tokens(shown - raw)} more than happened`
+  return raw > shown ? `of ${tokens(raw)}` : `${tokens(shown - raw)} more than the original`
 }
 
 /** After an import: what it would have cost. */
@@ -154,7 +154,7 @@ function WouldLine({ would, bars, onOpen }: WouldProps) {
   const [open, setOpen] = useState(false)
   const { policy, saved, edits } = would
   if (edits === 0)
-    return <p className="would">With {policy} it would have cost the same: it would have left nothing out.</p>
+    return <p className="would">With {policy} it would have cost the same, because it would have made no edits.</p>
   return (
     <p className="would">
       {saved < 0.005 && `With ${policy} it would have cost the same. `}

@@ -42,7 +42,7 @@ export function WhyTab({ session, length, onAt }: { session: string; length: num
   if (why.error !== undefined) return <Failure error={why.error} retry={why.reload} />
   if (!why.value) return <p className="dim">Adding up …</p>
   const { calls, billedUsd, predictedUsd, causes, moments } = why.value
-  if (calls.length === 0) return <EmptyState title="No call was made yet" />
+  if (calls.length === 0) return <EmptyState title="There are no calls yet" />
   const estimated = calls.filter(call => call.estimated).length
   return (
     <div className="why">
@@ -146,7 +146,7 @@ function FreeEdits({ session, length }: { session: string; length: number }) {
   const free = why.value?.free
   return (
     <section aria-label="What was free">
-      <h3>What would have been free</h3>
+      <h3>Free edits</h3>
       {!asked && (
         <Button small onClick={() => setAsked(true)}>
           Find out

@@ -171,7 +171,7 @@ function Jobs({ imports: { jobs, asking, answer, decide, dismiss, takeBack } }: 
         <h2>Imports</h2>
         {isNew && (
           <Button small onClick={() => void takeBack()}>
-            Take back
+            Undo
           </Button>
         )}
         <Button kind="quiet" small label="Dismiss finished imports" onClick={dismiss}>
@@ -213,7 +213,7 @@ function Question({ what, onAnswer }: { what: string; onAnswer(yes: boolean): vo
         Import them
       </Button>
       <Button small onClick={() => onAnswer(false)}>
-        Leave them
+        Cancel
       </Button>
     </p>
   )

@@ -29,14 +29,14 @@ export function OverviewStrip({ overview, ...filtered }: { overview: Overview } 
             name="Read from cache"
             value={week.input > 0 ? percent(week.cacheRead / week.input) : '–'}
             note="of input"
-            info="Input that the provider had in its cache, and charged a tenth for or less."
+            info="Input from the provider’s cache, at a tenth of the price or less."
           />
           {Math.abs(week.saved) >= CENT && (
             <Amount
               name="Saved"
               value={percent(week.saved / without)}
               note="of the cost without edits"
-              info="The cost of the same calls without edits and with the same caching, less their actual cost."
+              info="The cost of the same calls without edits and with the same caching, minus their actual cost."
             />
           )}
           {week.could >= CENT && (
@@ -44,7 +44,7 @@ export function OverviewStrip({ overview, ...filtered }: { overview: Overview } 
               name="Could be saved"
               value={money(week.could)}
               note="in recordings"
-              info="Sessions that were imported, replayed with thrifty. Their agents are not connected to Palimpsest yet."
+              info="Imported sessions, replayed with thrifty. Their agents are not connected to Palimpsest yet."
             />
           )}
         </dl>

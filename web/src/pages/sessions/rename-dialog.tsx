@@ -30,7 +30,7 @@ export function RenameDialog({ session, onClose }: { session: Renamed; onClose(r
         Tags, separated by commas
         <input value={tags} onChange={event => setTags(event.target.value)} />
       </label>
-      <p className="dim">Its name stays {session.id}. Without a title it is called by its first request.</p>
+      <p className="dim">Its id stays {session.id}. Without a title, its first request is shown.</p>
     </Dialog>
   )
 }

@@ -87,7 +87,7 @@ export function SessionFilters({ wanted, overview, query, onQuery, search }: Fil
         ref={search}
         type="search"
         className="sessions-search"
-        placeholder="Title, project, or anything said"
+        placeholder="Title, project or any text"
         aria-label="Search sessions"
         value={query}
         onChange={event => onQuery(event.target.value)}

@@ -44,7 +44,7 @@ export function SessionTable({ rows, wanted, onRename }: TableProps) {
             label="Billed"
             wanted={wanted}
             number
-            info="The usage that the provider reported, at list prices: input, cache and output. Estimated where it reported nothing."
+            info="Input, cache and output as reported by the provider, at list prices; calls without a report are estimated."
           />
           <Head name="saved" label="Saved" wanted={wanted} number />
           <Head name="used" label="Used" wanted={wanted} number />
@@ -155,12 +155,7 @@ function Row({ row, sums, now, onRename, nested, children }: RowProps) {
       <td className="session-name">
         <div>
           {live && (
-            <span
-              className="live-dot"
-              role="img"
-              aria-label="at work"
-              title="Written to in the last minute and a half"
-            />
+            <span className="live-dot" role="img" aria-label="active" title="It grew in the last minute and a half" />
           )}
           {nested && <span className="session-kind">{nested}</span>}
           <a href={hrefOf('sessions', row.id)} title={`${row.title}\n${row.id}`.trim()}>

@@ -193,7 +193,7 @@ function OwnSessions() {
   return (
     <section className="welcome-own card" aria-label="Your own sessions">
       <Button kind="primary" disabled={busy} onClick={look}>
-        {busy ? 'Reading …' : 'Look at your own last session'}
+        {busy ? 'Reading …' : 'Import your own last session'}
       </Button>
       <p className="dim">
         {agentName(last.agent)}, {ago(last.at, Date.now())}. {plural(sessions, 'session')} found on this machine (
@@ -215,11 +215,11 @@ function Welcome({ isEmpty }: { isEmpty: boolean }) {
         ) : (
           'Open the sample below to see'
         )}{' '}
-        what an agent was shown, what was left out and why, and take any of it back.
+        what an agent was shown, what was left out and why, and undo any of it.
       </li>
       <li>Drop a transcript of your own agent anywhere on this page to see the same for it.</li>
       <li>
-        Let the agent you use talk through this server, with <code>ANTHROPIC_BASE_URL={location.origin}</code> or{' '}
+        Connect your agent to this server with <code>ANTHROPIC_BASE_URL={location.origin}</code> or{' '}
         <code>OPENAI_BASE_URL={location.origin}/v1</code>, and its sessions appear here as they happen.
       </li>
     </ol>
@@ -252,7 +252,7 @@ function Said({ query, project, tag }: SaidProps) {
         <RecallFilterRow filters={filters} onChange={setFilters} />
       </div>
       {found.value.hits.length === 0 ? (
-        <p className="dim">Nobody said this.</p>
+        <p className="dim">Nothing was found.</p>
       ) : (
         <HitList hits={found.value.hits} query={query} withSession />
       )}

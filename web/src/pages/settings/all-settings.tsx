@@ -15,18 +15,18 @@ const ABOUT: Record<string, string> = {
   home: 'The ledger, and the files that edits point to. Nothing is sent anywhere but to your provider.',
   memory: 'Memory blocks and proposals.',
   'agent.workspace': 'The knowledge files that every session starts with.',
-  'agent.user': 'The user whose memory the agent has.',
-  'upstreams.anthropic': 'Where the proxy sends requests for Anthropic.',
-  'upstreams.openai': 'Where the proxy sends requests for OpenAI and compatible providers.',
-  'upstreams.gemini': 'Where the proxy sends requests for Gemini.',
+  'agent.user': 'The user whose memory the agent uses.',
+  'upstreams.anthropic': 'The address to which the proxy sends requests for Anthropic.',
+  'upstreams.openai': 'The address to which the proxy sends requests for OpenAI and compatible providers.',
+  'upstreams.gemini': 'The address to which the proxy sends requests for Gemini.',
   protect: 'Tools whose results thrifty and agent never edit.',
-  'anchor.every': 'After how many tool calls agent and stale-output repeat the goal.',
-  'anchor.goalChars': 'How many characters of the goal they repeat.',
-  'marks.budget': 'The share of the window from which agent summarises old steps.',
-  'marks.keep': 'How many entries such a summary leaves as they are.',
+  'anchor.every': 'The number of tool calls after which agent and stale-output repeat the goal.',
+  'anchor.goalChars': 'The number of characters of the goal that they repeat.',
+  'marks.budget': 'agent summarises old steps above this share of the window.',
+  'marks.keep': 'The number of newest entries that such a summary leaves alone.',
   'marks.warnFrom': 'The agent is warned above this share of the budget.',
   'marks.limit': 'A result with more characters is moved to a file.',
-  'marks.preview': 'How many of them stay.',
+  'marks.preview': 'The number of characters that stay in view.',
   model: 'The model of the sessions, where nothing says.',
   cacheTtl: 'The cache lifetime requested from the provider.',
   overhead: 'Tokens of system prompt and tools.',
@@ -42,19 +42,20 @@ export function AllSettings({ settings: { settings, file }, change }: { settings
   return (
     <>
       <Group id="upstreams" title="Providers" rows={settings.filter(isUpstream)} change={change}>
-        Where the proxy sends requests. Set by <code>--anthropic-upstream</code> and the like, or by the environment.
+        The addresses to which the proxy sends requests. Set by <code>--anthropic-upstream</code> and the like, or by
+        the environment.
       </Group>
       <Group id="storage" title="Memory and workspace" rows={settings.filter(isStorage)} change={change}>
-        What is kept, and where.
+        Where memory and workspace are kept.
       </Group>
       <Group id="tuning" title="Everything else" rows={rest} change={change}>
         {file ? (
           <>
-            Changes are written into <code>{file}</code>. What cannot be changed here is set with{' '}
+            Changes are written to <code>{file}</code>. Other settings can be changed with{' '}
             <code>palimpsest config</code>.
           </>
         ) : (
-          'This home is in memory: nothing can be set.'
+          'This home is in memory, so settings cannot be saved.'
         )}
       </Group>
     </>

@@ -42,9 +42,9 @@ export function Choices({ agents, projects, ...common }: ChoicesProps) {
     <section id="choices" aria-labelledby="choices-title">
       <header className="settings-head">
         <h2 id="choices-title">By agent and project</h2>
-        <p>A flag counts first, then the project, then the agent, then the settings above.</p>
+        <p>A flag takes precedence, then the project, then the agent, then the settings above.</p>
       </header>
-      {rows.length === 0 && <p className="dim">There is no session of an agent yet.</p>}
+      {rows.length === 0 && <p className="dim">No agent has a session yet.</p>}
       {rows.length > 0 && (
         <DataTable label="Settings by agent and project" heads={HEADS}>
           {rows.map(row => (

@@ -29,7 +29,7 @@ export function Deletions() {
     <section id="deleting" aria-labelledby="deleting-title">
       <header className="settings-head">
         <h2 id="deleting-title">Deleting</h2>
-        <p>For good, from the files and the search too. You see the list before anything is deleted.</p>
+        <p>Permanently, including files and the search index. You see the list before anything is deleted.</p>
       </header>
       <ul className="card setting-list">
         <li>
@@ -93,9 +93,9 @@ function DeletionDialog({ planned: { what, sessions }, onClose, onDelete }: Dele
   const events = sessions.reduce((sum, one) => sum + one.events, 0)
   const more = sessions.length - MOST_NAMED
   return (
-    <Dialog title={what} onClose={onClose} action={{ label: 'Delete for good', kind: 'danger', run: onDelete }}>
+    <Dialog title={what} onClose={onClose} action={{ label: 'Delete permanently', kind: 'danger', run: onDelete }}>
       <p>
-        {plural(sessions.length, 'session')} with {plural(events, 'event')} would go. This cannot be undone.
+        {plural(sessions.length, 'session')} with {plural(events, 'event')} would be deleted. This cannot be undone.
       </p>
       <ul className="secret-list">
         {sessions.slice(0, MOST_NAMED).map(({ session, events: own }) => (

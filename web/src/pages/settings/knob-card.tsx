@@ -148,7 +148,7 @@ function Outcome({ knobs, left, keep, inForce, levels }: OutcomeProps) {
   if (!there || !here) {
     return (
       <p className="dim" role="status">
-        {left > 0 ? 'Replaying your sessions …' : 'There is no session yet to try it on.'}
+        {left > 0 ? 'Replaying your sessions …' : 'There is no session to try it on yet.'}
       </p>
     )
   }
@@ -171,7 +171,7 @@ function Outcome({ knobs, left, keep, inForce, levels }: OutcomeProps) {
       </dl>
       <p className="dim" role="status">
         {keep === inForce
-          ? 'This is the setting in force. Move the knob to see the effect of another one.'
+          ? 'This is the current setting. Move the knob to see the effect of another one.'
           : `${money(Math.abs(costs))} ${costs > 0 ? 'more' : 'less'} than with ${inForce}, which keeps ${percent(here.evidence)}.`}
         {left > 0 && ` ${plural(left, 'session')} still to replay.`}
       </p>

@@ -9,7 +9,7 @@ const MINUTE = 60_000
 const FROM: Record<ModelRow['from'], string> = {
   table: 'built-in table',
   file: 'palimpsest.json',
-  family: 'not in the table: the strictest of its family',
+  family: 'not in the table: the strictest row of its family',
 }
 
 const HEADS: Head[] = [
@@ -27,11 +27,11 @@ export function Models({ models, asOf }: { models: readonly ModelRow[]; asOf: st
       <header className="settings-head">
         <h2 id="models-title">Models, as learned</h2>
         <p>
-          The models that your sessions used. Built-in prices are of {asOf}; <code>palimpsest models update</code>{' '}
-          brings newer ones.
+          The models used by your sessions. Built-in prices are from {asOf}; <code>palimpsest models update</code>{' '}
+          updates them.
         </p>
       </header>
-      {models.length === 0 && <p className="dim">There is no session yet.</p>}
+      {models.length === 0 && <p className="dim">There are no sessions yet.</p>}
       {models.length > 0 && (
         <DataTable label="Models" heads={HEADS}>
           {models.map(row => (

@@ -39,8 +39,8 @@ export function SettingsPage() {
   const { knobs, left } = useKnobs(sessions.value)
   if (settings.error instanceof ApiError && settings.error.status === 403) {
     return (
-      <EmptyState title="Settings are for admins.">
-        <p>Sign in with a token of role admin, or ask the person who runs this server.</p>
+      <EmptyState title="Only admins can change settings.">
+        <p>Sign in with an admin token, or ask the person who runs this server.</p>
       </EmptyState>
     )
   }

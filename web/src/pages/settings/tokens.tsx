@@ -15,7 +15,7 @@ type NewToken = { user: string; role: Token['role'] }
 
 const ROLES: [Token['role'], string][] = [
   ['user', 'user: their own sessions and memory'],
-  ['agent', 'agent: the same, but decides on nothing'],
+  ['agent', 'agent: the same, but cannot decide'],
   ['admin', 'admin: everything'],
 ]
 
@@ -27,7 +27,7 @@ export function Tokens() {
   const revoke = (token: Token) =>
     act(async () => {
       await sendJson('DELETE', '/tokens/{token}', { params: { token: token.id } })
-      show({ text: `The token of ${token.user} is revoked.` })
+      show({ text: `The token of ${token.user} was revoked.` })
     })
   const create = (body: NewToken) => act(async () => setMade(await sendJson('POST', '/tokens', { body })))
   const live = tokens.value?.tokens.filter(({ revoked_at }) => revoked_at === null) ?? []
@@ -35,7 +35,9 @@ export function Tokens() {
     <section id="users" aria-labelledby="users-title">
       <header className="settings-head">
         <h2 id="users-title">Users and tokens</h2>
-        <p>On this machine nobody needs one. Beyond it every request does; a user has the sessions of their tokens.</p>
+        <p>
+          Requests from this machine need no token; all others do. A token gives access to the sessions of its user.
+        </p>
       </header>
       {tokens.error !== undefined && <Failure error={tokens.error} retry={tokens.reload} />}
       <ul className="card setting-list">
@@ -68,7 +70,7 @@ export function Tokens() {
       </ul>
       {made && (
         <Dialog title={`The token of ${made.user}`} onClose={() => setMade(undefined)}>
-          <p>It is shown here and never again. Anybody who has it can act as {made.user}.</p>
+          <p>It is shown only once. Anyone who has it can act as {made.user}.</p>
           <p>
             <code className="token-secret">{made.secret}</code>
           </p>
@@ -103,7 +105,7 @@ function TokenForm({ onCreate }: { onCreate(body: NewToken): Promise<unknown> })
         </select>
       </label>
       <Button type="submit" disabled={user.trim() === ''}>
-        Make a token
+        Create a token
       </Button>
     </form>
   )

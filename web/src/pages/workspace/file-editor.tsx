@@ -55,7 +55,7 @@ export function FileEditor({ path, version, limit, onSaved }: FileEditorProps) {
       </header>
       {text.length > limit && (
         <p className="notice notice-warn">
-          A session is given {count(limit)} characters of a file; this one has {count(text.length)} and is cut.
+          A session gets only {count(limit)} characters of a file; this one has {count(text.length)} and is cut.
         </p>
       )}
       {editing ? (
@@ -86,7 +86,7 @@ function AddedByAgents({ file, onSaved }: { file: WorkspaceFile; onSaved(file: W
     toasts.attempt(async () => {
       const text = rows.toSpliced(at, 1).join('\n')
       onSaved(await writeFile(file.path, text, file.version))
-      toasts.show({ text: 'Taken out.' })
+      toasts.show({ text: 'Removed.' })
     })
   return (
     <section aria-label="Added by agents">
@@ -142,16 +142,16 @@ function Draft({ file, onSaved, onCancel }: DraftProps) {
       {isOld && (
         <section className="notice notice-warn" role="alert">
           <p>
-            <b>This file was changed while you were writing.</b> Nothing of it is lost: here is what changed. Take it
-            into your text, then save.
+            <b>This file was changed while you were writing.</b> Nothing is lost: this is what changed. Merge it into
+            your text, then save.
           </p>
-          <TextDiff before={base.text} after={now.text} label="What changed underneath" />
+          <TextDiff before={base.text} after={now.text} label="What changed meanwhile" />
           <div className="actions">
             <Button small onClick={() => rebase(text)}>
-              I have seen it: compare mine with that
+              Continue, and compare my text with this version
             </Button>
             <Button small kind="quiet" onClick={() => rebase(now.text)}>
-              Take theirs, drop mine
+              Use theirs, discard mine
             </Button>
           </div>
         </section>

@@ -20,14 +20,18 @@ export function NewFileDialog({ onClose, onMade }: { onClose(): void; onMade(pat
     }
   }
   return (
-    <Dialog title="A new file" onClose={onClose} action={{ label: 'Make it', run: make, disabled: name.trim() === '' }}>
+    <Dialog
+      title="A new file"
+      onClose={onClose}
+      action={{ label: 'Create it', run: make, disabled: name.trim() === '' }}
+    >
       <label>
         Name, such as notes/style.md
         <input autoFocus value={name} maxLength={190} onChange={event => setName(event.target.value)} />
       </label>
       <p className="dim">
         Agents read SOUL.md, TOOLS.md, AGENTS.md, MEMORY.md, the learnings and today’s log at the start; other files
-        when they are told of them.
+        when they are told about them.
       </p>
       {problem && <p className="notice notice-bad">{problem}</p>}
     </Dialog>

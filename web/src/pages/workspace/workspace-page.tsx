@@ -26,9 +26,9 @@ const ABOUT: Record<string, string> = {
   'TOOLS.md': 'how tools are best used here',
   'AGENTS.md': 'what to delegate, and to whom',
   'MEMORY.md': 'facts that stay true between sessions',
-  '.learnings/LEARNINGS.md': 'what turned out to work',
+  '.learnings/LEARNINGS.md': 'what works well',
   '.learnings/ERRORS.md': 'errors and what solved them',
-  '.learnings/FEATURE_REQUESTS.md': 'what is missing',
+  '.learnings/FEATURE_REQUESTS.md': 'features that are missing',
 }
 
 export function WorkspacePage() {
@@ -81,7 +81,7 @@ export function WorkspacePage() {
               onSaved={list.reload}
             />
           )}
-          {chosen !== undefined && !file && <EmptyState title={`${chosen} is not there any more.`} />}
+          {chosen !== undefined && !file && <EmptyState title={`${chosen} no longer exists.`} />}
         </Split>
       )}
       {making && (
@@ -103,9 +103,9 @@ function MakeFiles({ onMade }: { onMade(): void }) {
   const make = () => toasts.attempt(() => sendJson('POST', '/workspace').then(onMade))
   return (
     <EmptyState title="There are no knowledge files yet.">
-      <p>They are made from templates that explain themselves, the first time an agent starts; or now.</p>
+      <p>They are created from templates when an agent first starts, or now.</p>
       <Button kind="primary" onClick={() => void make()}>
-        Make them
+        Create them
       </Button>
     </EmptyState>
   )
@@ -114,8 +114,8 @@ function MakeFiles({ onMade }: { onMade(): void }) {
 function Refused({ error, retry }: { error: unknown; retry(): void }) {
   if (!(error instanceof ApiError) || error.status !== 403) return <Failure error={error} retry={retry} />
   return (
-    <EmptyState title="The workspace is for admins.">
-      <p>It belongs to the server and not to one user: its daily log tells of everybody’s sessions.</p>
+    <EmptyState title="Only admins can see the workspace.">
+      <p>It belongs to the server, not to one user: its daily log covers everybody’s sessions.</p>
     </EmptyState>
   )
 }
