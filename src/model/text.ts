@@ -110,5 +110,5 @@ export function pauseOf(ms: number): string {
   const minutes = Math.round(ms / MINUTE)
   const hours = Math.round(minutes / 60)
   const pause = minutes < 120 ? `${minutes} minutes` : hours < 48 ? `${hours} hours` : `${Math.round(hours / 24)} days`
-  return `${pause} since the last answer: the provider has forgotten the prefix`
+  return `${pause} since the last answer: the cache had expired`
 }
