@@ -238,7 +238,7 @@ describe('totals', () => {
 
   test('of a session that goes on say so where nothing was asked since', () => {
     const goesOn = 'This session is being continued from a previous conversation that ran out of context.'
-    assert.equal(summaryOf(timelineOf([entry(says('user', text(goesOn)))])).title, 'Goes on from an earlier session')
+    assert.equal(summaryOf(timelineOf([entry(says('user', text(goesOn)))])).title, 'Continues an earlier session')
     const asked = timelineOf([entry(says('user', text(goesOn))), entry(says('user', text('mend it')))])
     assert.deepEqual([summaryOf(asked).title, summaryOf(asked).turns], ['mend it', 1])
     assert.equal(summaryOf(timelineOf([])).title, '')

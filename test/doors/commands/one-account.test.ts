@@ -137,7 +137,7 @@ test('what a report leaves out by its limit is said', async () => {
   assert.equal(JSON.parse(stdout).left, 2, stderr)
   const page = join(folder, 'page.html')
   const told = await runCli(['report', join(folder, 'many'), '--limit', '2', '--out', page, '--home', home])
-  assert.match(told.stderr, /1 older file left out, so the sums lack them: raise --limit, which is 2 sessions\./)
+  assert.match(told.stderr, /1 older file left out of all sums: raise --limit, which is 2 sessions\./)
 })
 
 test('a price that nobody knows is said to be assumed, by every command', async () => {
