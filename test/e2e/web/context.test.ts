@@ -46,7 +46,7 @@ describe('the context editor', { skip }, () => {
     const price = page.getByRole('region', { name: 'Price' })
     await price.getByText(/tokens less/).waitFor()
     await price.getByText(/(this pays off after \d+ calls?|this never pays off|No cache is lost)/).waitFor()
-    await price.getByText(/were quoted later \d+\.\d\d times/).waitFor()
+    await price.getByText(/were quoted \d+\.\d\d times on average/).waitFor()
     assert.match(await shownIn('warm'), /request 150 took/)
     await price.getByRole('button', { name: 'Remove 1 part' }).click()
     await page.getByText(/^Removed: [\d,]+ tokens fewer\.$/).waitFor()

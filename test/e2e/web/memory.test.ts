@@ -210,7 +210,7 @@ describe('memory', { skip }, () => {
     await page.getByText('Somebody changed this block while you were writing', { exact: false }).waitFor()
     assert.equal(await page.getByRole('button', { name: 'Save' }).isDisabled(), true)
     assert.equal(await bodyOf('shared'), 'theirs\n')
-    await page.getByRole('button', { name: 'I have seen it', exact: false }).click()
+    await page.getByRole('button', { name: 'Continue, and compare', exact: false }).click()
     await page.getByRole('button', { name: 'Save' }).click()
     await told(page, 'Saved shared.')
     assert.equal(await bodyOf('shared'), 'mine\n')
