@@ -133,11 +133,11 @@ test('what is removed takes along the objects that it leaves empty, except those
 
 test('what cannot be read is refused with its line, or with what is in the way', () => {
   for (const [text, at, why] of [
-    ['{"env": 5}', ['env', 'A'], /: env holds something else than an object/],
-    ['{"env": {"x": []}}', ['env', 'x', 'A'], /: env\.x holds something else/],
+    ['{"env": 5}', ['env', 'A'], /: env is not an object/],
+    ['{"env": {"x": []}}', ['env', 'x', 'A'], /: env\.x is not an object/],
     ['{\n"a":1\n"b":2}', ['c'], /: line 3 should have a comma or }/],
     ['{\n\n"a" 1}', ['c'], /: line 3 should have a colon/],
-    ['{} x', ['c'], /: something follows its end/],
+    ['{} x', ['c'], /: there is text after its end/],
     ['[]', ['c'], /: it is not an object/],
   ] as const)
     assert.throws(() => writeSetting('json', text, at, 'x'), { code: 'CONFIG_INVALID', message: why })
