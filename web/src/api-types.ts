@@ -464,6 +464,7 @@ export type TimelineCall = {
         output?: number
         reasoning?: number
         model?: string
+        id?: string
         tier?: string
       }
     | null

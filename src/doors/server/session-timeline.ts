@@ -79,6 +79,7 @@ const TimelineCallOut = named('TimelineCall', {
       output: z.number().optional(),
       reasoning: z.number().optional(),
       model: z.string().optional(),
+      id: z.string().optional().describe("The provider's id of the answer."),
       tier: z.string().optional(),
     })
     .nullable()
