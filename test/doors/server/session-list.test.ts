@@ -144,7 +144,7 @@ test('a call that a fork has copied counts once in the list, also where the fork
   )
   assert.equal((await call('GET', '/sessions/branch/verdict')).json.copied, 2)
   const { calls } = (await call('GET', '/sessions/branch/timeline')).json
-  assert.equal(calls[0].reported.id, 'a', 'by which a copy is known')
+  assert.equal(calls[0].reported.id, 'msg_a', 'by which a copy is known')
 })
 
 test('an import keeps the dates of the recording: of repairs and reports, too', async t => {
