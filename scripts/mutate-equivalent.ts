@@ -168,7 +168,7 @@ const ROWS: readonly Row[] = [
   {
     file: 'src/ledger/codec.ts',
     line: 'const isPlain = plain.length <= LARGE_CHARS || !holdsLarge(event)',
-    texts: ['false', '<'],
+    texts: ['false', '<', '&&'],
     why: 'a short event has no large text; it only takes longer to look',
   },
   {
@@ -362,6 +362,24 @@ const ROWS: readonly Row[] = [
     line: 'for (let i = 1; i < part.length; i++) {',
     texts: ['<='],
     why: 'what is put behind the end of an array is not kept',
+  },
+  {
+    file: 'src/view/binding.ts',
+    line: 'if (this.#changes.length === 0) return []',
+    texts: ['false'],
+    why: 'where nothing was changed nothing is stale; it only takes longer',
+  },
+  {
+    file: 'src/view/totals.ts',
+    line: 'if (values.length <= most) return [...values]',
+    texts: ['<', 'false'],
+    why: 'each stretch is of one value then',
+  },
+  {
+    file: 'src/model/pieces.ts',
+    line: 'if (written > text.length) this.#shorten(written)',
+    texts: ['true', '>='],
+    why: 'a text of ASCII alone is put where it is; it only takes longer',
   },
 ]
 

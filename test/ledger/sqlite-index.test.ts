@@ -37,7 +37,7 @@ async function open(...sessions: string[][]) {
     db.close()
     await store.close()
   }
-  return { db, index, append, close }
+  return { db, store, index, append, close }
 }
 
 /** The same tables, with some answers of the test's own. */
@@ -99,6 +99,47 @@ test('eight segments with fewer than eight documents each are one class; larger 
   index.step(1)
   assert.equal(index.merge(), true)
   assert.deepEqual(sizes(index), [8, 29])
+  await close()
+})
+
+test('events without a text are done, and make no segment', async () => {
+  const { store, index, close } = await open([])
+  await new Ledger(store, 's1').append([{ type: 'pin', entry: 0, on: true, by: 'user' }], 1)
+  assert.equal(index.step(1), true)
+  assert.deepEqual(sizes(index), [])
+  assert.deepEqual(index.done(1), { seq: 0, documents: 0 })
+  await close()
+})
+
+test('terms are found by their beginning and by what is inside, in the newest segments first', async () => {
+  const { index, append, close } = await open([])
+  for (const words of ['connectionTimeout alpha', 'socketTimeouts alphabet', 'beta']) {
+    await append(1, words)
+    index.step(1)
+  }
+  const segments = index.segments().map(({ id }) => id)
+  const beginning = (text: string, limit = 9) => index.termsBeginning(text, { segments, limit })
+  assert.deepEqual(beginning('alph'), ['alphabet', 'alpha'])
+  assert.deepEqual([beginning('alph', 1), beginning('zeta')], [['alphabet'], []])
+  const inside = (text: string, limit = 9) => index.termsInside(text, { segments, limit }).length
+  assert.deepEqual([inside('meout'), inside('meout', 1), inside('xyz')], [2, 1, 0])
+  const postings = index.postings(['alpha', 'beta', 'zeta'], segments)
+  assert.deepEqual(
+    [...postings].map(([term, found]) => [term, found.map(({ segment }) => segments.indexOf(segment))]),
+    [
+      ['alpha', [0]],
+      ['beta', [2]],
+      ['zeta', []],
+    ],
+  )
+  const places = index.places(
+    [
+      { session: 1, number: 2 },
+      { session: 1, number: 9 },
+    ],
+    key => `s${key}`,
+  )
+  assert.deepEqual([places[0]?.session, places[0]?.seq, places[1]], ['s1', 2, undefined])
   await close()
 })
 

@@ -275,6 +275,17 @@ describe('rent', () => {
     )
   })
 
+  test('puts what was paid for less than a token in front, and the answer with the answers', () => {
+    const models = { round: { ...PRICES.round, scale: 3 } }
+    const tiny = rentOf(
+      timelineOf([entry(says('assistant', text(''))), used({ input: 1, output: 5 })], undefined, models),
+    )
+    const dollars = (name: string) => tiny.kind.find(row => row.name === name)!.dollars
+    near(dollars('system prompt + tools'), 1)
+    near(dollars('answers'), 10)
+    near(tiny.dollars, 11)
+  })
+
   test('counts tokens times the calls that carried them: whole once, then twice as an edit shows it', () => {
     const own = (name: string) => of('kind', name).tokens / timeline.scale
     near(own('file reads'), 400 + 3 + 3)

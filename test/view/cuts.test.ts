@@ -3,7 +3,8 @@ import { describe, test } from 'node:test'
 import type { Message, Part } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
-import { endsWhole, firstEntry, isCut, lastCutBefore, stretchBefore } from '../../src/view/cuts.ts'
+import { endsWhole, firstEntry, firstStartFrom, isCut, lastCutBefore, stretchBefore } from '../../src/view/cuts.ts'
+import { createFold } from '../../src/view/fold.ts'
 import { checkView, waitingCalls } from '../../src/view/legality.ts'
 import { session as anySession } from '../laws/sessions.ts'
 import { bash, says, step, user } from '../policies/talk.ts'
@@ -101,6 +102,23 @@ describe('a cut', () => {
     const session = await open([user('go'), says('a'), thinking('hm', first!), result!, says('b')], 'claude-opus-5-5')
     assert.deepEqual(cutsOf(session), [3])
   })
+})
+
+test('a session without entries has no cut, no stretch and no end', () => {
+  const fold = createFold(words => words.length)
+  assert.deepEqual([isCut(fold, 0), lastCutBefore(fold, 0), lastCutBefore(fold, 5)], [false, undefined, undefined])
+  assert.deepEqual([firstEntry(fold), firstStartFrom(fold, 0), stretchBefore(fold, 0)], [0, undefined, undefined])
+  assert.equal(endsWhole(fold), false)
+})
+
+test('a range may begin behind a whole step, and not inside a range that shows', async () => {
+  const session = await open([user('go'), ...bash('1', 'ok'), ...bash('2', 'ok'), says('done'), user('next')])
+  const starts = () => [0, 1, 2, 3, 4, 5, 6, 7].map(entry => firstStartFrom(session.fold, entry))
+  assert.deepEqual(starts(), [1, 1, 3, 3, 5, 5, 6, undefined])
+  await session.apply([
+    { target: { type: 'range', from: 1, to: 4 }, replacement: { messages: [user('x')] }, why: 'test' },
+  ])
+  assert.deepEqual(starts(), [1, 1, 5, 5, 5, 5, 6, undefined])
 })
 
 describe('a stretch', () => {

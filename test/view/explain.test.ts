@@ -89,6 +89,25 @@ test('what is hidden altogether is a slot without messages', async () => {
   assert.deepEqual([first!.from, first!.to, first!.messages, first!.tokens], [0, 1, [], 0])
 })
 
+test('texts and results have names by which they can be edited; calls, reasoning and images have none', async () => {
+  const session = await sessionWith(1)
+  const image = { type: 'image', mediaType: 'image/png', data: 'AA' } as const
+  await session.append(
+    {
+      role: 'assistant',
+      parts: [
+        { type: 'reasoning', text: 'hm' },
+        { type: 'text', text: 'so' },
+        { type: 'tool-call', id: 'c', name: 'bash', input: { command: 'ls' } },
+      ],
+    },
+    { role: 'tool', parts: [{ type: 'tool-result', id: 'c', name: 'bash', output: 'a' }] },
+    { role: 'user', parts: [image, { type: 'text', text: 'see' }] },
+  )
+  const ids = (await explain(session)).map(slot => slot.messages.map(one => one.ids.map(id => id !== undefined)))
+  assert.deepEqual(ids, [[[true]], [[false, true, false]], [[true]], [[false, true]]])
+})
+
 test('pins are told', async () => {
   const session = await sessionWith(2)
   await session.pin(1, { part: 0 })

@@ -52,6 +52,14 @@ test('several that are undone or redone at once are one run too: from the first 
   assert.deepEqual(clearedCalls(session.fold), ['c0'])
   await session.redo([ids[1]!, ids[3]!])
   assert.deepEqual(clearedCalls(session.fold), ['c0', 'c1', 'c2', 'c3'])
+  const later = { target: { type: 'part' as const, entry: 2 * STEPS, part: 0 }, replacement: 'short', why: 'test' }
+  const [other] = await session.apply([later], 'user')
+  await session.undo(ids[0]!)
+  assert.equal(session.fold.records.get(other!.id)!.active, true, 'an edit behind them that is none of them stays')
+  assert.deepEqual(clearedCalls(session.fold), [])
+  await session.undo(other!.id)
+  await session.redo(ids[3]!)
+  assert.equal(session.fold.records.get(other!.id)!.active, false)
   await pal.close()
 })
 

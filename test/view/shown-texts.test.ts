@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Message, Part } from '../../src/model/types.ts'
+import type { Message, Part, Target } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
 import {
@@ -48,6 +48,7 @@ test('our own tools are known by their names, alone or behind the name of our se
     'mcp__palimpsest__recall',
   )
   assert.equal(recallToolIn(['context', 'mcp__other__recall']), undefined)
+  assert.equal(recallToolIn(['recall', 'mcp__palimpsest__recall']), 'recall', 'the first of several')
 })
 
 test('texts of ranges and insertions are shown by their edits; those of entries have originals', async () => {
@@ -70,6 +71,47 @@ test('texts of ranges and insertions are shown by their edits; those of entries 
       { edit: range!.id, text: 'so far' },
       { edit: behind!.id, text: 'a note' },
     ],
+  )
+})
+
+test('a text is shown in pieces: what is as it was, and what edits put in place of what', async () => {
+  const session = await open(text('user', 'abcdefghij'), text('assistant', 'so'))
+  const leaf = { type: 'part' as const, entry: 0, part: 0, leaf: 0 }
+  const put = (target: Target, replacement: string) => session.apply([{ target, replacement, why: 'test' }], 'user')
+  await put({ ...leaf, span: [6, 8] }, 'YYYY')
+  await put({ ...leaf, span: [1, 3] }, 'X')
+  const shown = () => [...shownTexts(session.fold)][0]!
+  assert.deepEqual([shown().text, shown().replaced], ['aXdefYYYYij', undefined])
+  assert.deepEqual(
+    shown().pieces.map(({ from, to, original, literal }) => [from, to, ...original, literal]),
+    [
+      [0, 1, 0, 1, true],
+      [1, 2, 1, 3, false],
+      [2, 5, 3, 6, true],
+      [5, 9, 6, 8, false],
+      [9, 11, 8, 10, true],
+    ],
+  )
+  await put(leaf, 'all')
+  const { pieces, replaced } = shown()
+  assert.deepEqual([pieces, replaced], [[{ from: 0, to: 3, original: [0, 10], literal: false }], 'leaf'])
+  await put({ type: 'part', entry: 0, part: 0 }, 'whole part')
+  assert.equal(shown().replaced, 'part')
+  const [, untouched] = [...shownTexts(session.fold)]
+  assert.deepEqual(untouched!.pieces, [{ from: 0, to: 2, original: [0, 2], literal: true }])
+})
+
+test('calls, results and reasoning: what a match may use', async () => {
+  const call = (id: string, name: string): Part => ({ type: 'tool-call', id, name, input: { query: `${name} input` } })
+  const result = (id: string, name: string): Part => ({ type: 'tool-result', id, name, output: `${name} output` })
+  const session = await open(
+    text('user', 'go'),
+    { role: 'assistant', parts: [{ type: 'reasoning', text: 'hm' }, call('1', 'recall'), call('2', 'bash')] },
+    { role: 'tool', parts: [result('1', 'recall'), result('2', 'bash')] },
+  )
+  assert.deepEqual(
+    [...shownTexts(session.fold)].map(one => one.text),
+    ['go', 'bash input', 'bash output'],
   )
 })
 

@@ -130,6 +130,28 @@ describe('what a call cost', () => {
     assert.ok(calls[2]!.sent.cost < calls[2]!.raw.cost)
   })
 
+  test('finds in the cache what was sent before, until the provider has forgotten it', () => {
+    const timeline = run([0, say('user', long, 0)])
+    assert.deepEqual(timeline.cacheAt(0), { tokens: 0, cold: true, lastCallAt: undefined })
+    timeline.take({ seq: 1, at: 1000, event: say('assistant', 'abcd', 1000) })
+    const end = 1000 + model.ttl
+    assert.deepEqual(timeline.cacheAt(end), { tokens: 1000 + 2500, cold: false, lastCallAt: 1000 })
+    assert.equal(timeline.cacheAt(end + 1).cold, true)
+    timeline.take({ seq: 2, at: 2000, event: { type: 'edit', edits: [cut] } })
+    assert.equal(timeline.cacheAt(2000).tokens, 1000, 'of what was cut only what stands before it is left')
+    timeline.take({ seq: 3, at: 3000, event: { type: 'revert', edits: ['e1'], by: 'user' } })
+    assert.equal(timeline.cacheAt(3000).tokens, 1000 + 2500)
+  })
+
+  test('says only what there is to say', () => {
+    const { calls } = run([0, say('user', 'a', 0)], [1, say('assistant', 'b', 1)])
+    const optional = ['inherited', 'unanswered', 'miss', 'missed', 'decision', 'reported']
+    assert.deepEqual(
+      optional.filter(key => key in calls[0]!),
+      [],
+    )
+  })
+
   test('is no miss when an edit was undone before anything was sent', () => {
     const { calls } = run(
       [0, say('user', long, 0)],
