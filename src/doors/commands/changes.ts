@@ -20,7 +20,7 @@ export const changelog = defineCommand({
 
 export const fileAt = defineCommand({
   name: 'file-at',
-  summary: 'print show a file as it was after a turn',
+  summary: 'print a file as it was after a turn',
   usage: 'SESSION PATH [TURN]',
   details:
     'A turn is one model call, counted from 1 (the last one). The content goes to stdout unchanged; its sources go to stderr.\n' +
