@@ -143,6 +143,129 @@ describe('what a call cost', () => {
     assert.equal(timeline.cacheAt(3000).tokens, 1000 + 2500)
   })
 
+  test('was made when the last message was said, and answered when the answer came', () => {
+    const { calls } = run(
+      [3, say('assistant', 'hello', 3)],
+      [5, say('user', 'a', 5)],
+      [9, say('assistant', 'b', 9)],
+      [20, say('user', 'c', 20)],
+      [18, say('assistant', 'd', 18)],
+    )
+    assert.deepEqual(
+      calls.map(({ at, answeredAt }) => [at, answeredAt]),
+      [
+        [3, 3],
+        [5, 9],
+        [20, 20],
+      ],
+    )
+    const asked = run(
+      [5, say('user', 'a', 5)],
+      [7, { type: 'usage', usage: { input: 9 } }],
+      [12, { type: 'usage', usage: { input: 9 } }],
+    )
+    assert.deepEqual(
+      asked.calls.map(({ at, answeredAt }) => [at, answeredAt]),
+      [
+        [5, 7],
+        [12, 12],
+      ],
+      'a request that is sent again counts from then',
+    )
+  })
+
+  test('is cold when the pause is longer than the provider remembers, and not before', () => {
+    const after = (pause: number) =>
+      run(
+        [0, say('user', long, 0)],
+        [0, say('assistant', 'a', 0)],
+        [pause, say('user', 'b', pause)],
+        [pause, say('assistant', 'c', pause)],
+      )
+    assert.equal(after(model.ttl).calls[1]!.miss, undefined)
+    assert.deepEqual(after(model.ttl + 1).calls[1]!.miss?.lost, 2500 + 1000)
+  })
+
+  test('has the last change as its cause where no decision says one, undoing and redoing too', () => {
+    const events = (...more: Event[]): [number, Event][] => [
+      [0, say('user', long, 0)],
+      [1, say('assistant', 'a', 1)],
+      ...more.flatMap((event, i): [number, Event][] => [
+        [2 + i, event],
+        [2 + i, say('user', 'go on', 2 + i)],
+        [2 + i, say('assistant', 'b', 2 + i)],
+      ]),
+    ]
+    const undo: Event = { type: 'revert', edits: ['e1'], by: 'user' }
+    const redo: Event = { type: 'reapply', edits: ['e1'], by: 'policy:thrifty' }
+    const { calls } = run(...events({ type: 'edit', edits: [cut] }, undo, redo))
+    assert.deepEqual(
+      calls.slice(1).map(({ miss, edits }) => [miss?.cause, edits.ids, edits.undone, edits.ours]),
+      [
+        ['e1 by user: long', ['e1'], [], true],
+        ['user undid e1', [], ['e1'], true],
+        ['policy:thrifty redid e1', ['e1'], [], true],
+      ],
+    )
+    const { calls: byEngine } = run(
+      ...events({ type: 'edit', edits: [{ ...cut, by: 'engine' }] }, { ...undo, by: 'engine' }),
+    )
+    assert.deepEqual(
+      byEngine.map(({ edits }) => edits.ours),
+      [false, false, false],
+    )
+    assert.deepEqual(byEngine[1]!.sent, byEngine[1]!.raw, 'what the client itself changed is lost without us, too')
+  })
+
+  test('that the client changed itself is lost without our edits, too', () => {
+    const { calls } = run(
+      [0, say('user', long, 0)],
+      [1, say('assistant', 'a', 1)],
+      [2, say('user', long, 2)],
+      [3, { type: 'edit', edits: [{ ...cut, id: 'ours', target: { type: 'part', entry: 2, part: 0 } }] }],
+      [4, say('assistant', 'b', 4)],
+      [5, { type: 'edit', edits: [{ ...cut, id: 'theirs', by: 'engine' }] }],
+      [6, say('user', 'c', 6)],
+      [7, say('assistant', 'd', 7)],
+    )
+    assert.equal(calls[2]!.sent.cached, 1000)
+    // Of 5,001 tokens that were sent before without our edit, the client lost the 2,502 that we had sent.
+    assert.equal(calls[2]!.raw.cached, 1000 + 5001 - 2502)
+  })
+
+  test('is estimated where only the answer was reported, with the answer as it was', () => {
+    const { calls } = run(
+      [0, say('user', long, 0)],
+      [1, say('assistant', 'a', 1)],
+      [2, { type: 'usage', usage: { output: 100 } }],
+    )
+    const { paid, modelled, sent } = calls[0]!
+    const output = (100 * model.output) / 1e6
+    assert.deepEqual(paid, { dollars: sent.cost + output, output, estimated: true })
+    assert.equal(modelled, sent.cost + output)
+  })
+
+  test('may write a cache that lasts longer: the latest write says which', () => {
+    const timeline = run([0, say('user', long, 0)], [1, say('assistant', 'a', 1)])
+    const wrote = (usage: Usage) => {
+      const seq = timeline.length
+      timeline.take({ seq, at: seq, event: say('user', 'go', seq) })
+      timeline.take({ seq: seq + 1, at: seq + 1, event: say('assistant', 'on', seq + 1) })
+      timeline.take({ seq: seq + 2, at: seq + 2, event: { type: 'usage', usage: { model: 'claude', ...usage } } })
+      return timeline.lifetime
+    }
+    assert.equal(timeline.lifetime, undefined)
+    const name = model.lifetimes[1]!.name
+    assert.deepEqual(
+      [
+        wrote({ input: 5, cacheWrite: 100, cacheWriteLong: 100 }),
+        wrote({ input: 5, cacheRead: 100 }),
+        wrote({ input: 5, cacheWrite: 100 }),
+      ],
+      [name, name, undefined],
+    )
+  })
+
   test('says only what there is to say', () => {
     const { calls } = run([0, say('user', 'a', 0)], [1, say('assistant', 'b', 1)])
     const optional = ['inherited', 'unanswered', 'miss', 'missed', 'decision', 'reported']
