@@ -14,13 +14,19 @@ const OPERATIONS = Object.entries(server.document.paths).flatMap(([path, methods
   Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
 )
 
-test('docs/server.md has every route with who may use it, and no other', () => {
+test('docs/server.md has every route with its roles and its summary, and no other', () => {
   const text = readFileSync(join(import.meta.dirname, '../../../docs/server.md'), 'utf8')
-  const rows = [...text.matchAll(/^\| `(GET|POST|PUT|DELETE) (\S+)` \| ([^|]+) \|/gm)]
-  const written = Object.fromEntries(rows.map(([, method, path, who]) => [`${method} ${path}`, who?.trim()]))
+  const rows = [...text.matchAll(/^\| `(GET|POST|PUT|DELETE) (\S+)` \| ([^|]+) \| ([^|]+) \|$/gm)]
+  const written = Object.fromEntries(
+    rows.map(([, method, path, who, summary = '']) => [
+      `${method} ${path}`,
+      // The page may add a link in parentheses.
+      { who, summary: summary.replace(/ \(\[.*\]\(.*\)\)$/, '') },
+    ]),
+  )
   const there = OPERATIONS.map(({ method, path, operation }) => {
     const roles = operation['x-roles']
-    return [`${method} ${path}`, roles === 'public' ? 'public' : roles.join(', ')]
+    return [`${method} ${path}`, { who: roles === 'public' ? 'public' : roles.join(', '), summary: operation.summary }]
   })
   assert.deepEqual(written, Object.fromEntries(there))
 })
