@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Message, Part } from '../../src/model/types.ts'
-import { Calls, checkMessage, commonLength, copyOf, MAX_PART } from '../../src/view/messages.ts'
+import { Calls, checkMessage, commonLength, copyOf, leadingSystem, MAX_PART } from '../../src/view/messages.ts'
 import { session as anySession } from '../laws/sessions.ts'
 import * as fc from '../property.ts'
 
@@ -52,6 +52,12 @@ describe('one message', () => {
     for (const [message, reason] of wrong) {
       assert.throws(() => checkMessage(message as Message), { code: 'INVALID_MESSAGE', message: reason })
     }
+  })
+
+  test('a value may be nested 500 deep', () => {
+    const nested = (depth: number): unknown => (depth === 0 ? 'x' : [nested(depth - 1)])
+    checkMessage(call('a', nested(501)))
+    assert.throws(() => checkMessage(call('a', nested(502))), { message: /nested more than 500 levels deep/ })
   })
 
   test('text that is not Unicode is refused wherever it stands, also deep in an input', () => {
@@ -110,6 +116,32 @@ describe('the calls of a session', () => {
     assert.throws(() => calls.check(call('a')), { message: /a is already used/ })
   })
 
+  test('say how many messages the last step has', () => {
+    const lengths: number[] = []
+    const calls = new Calls()
+    for (const message of [user, call('a'), call('b'), tool('a'), tool('b'), call('c'), user, call('d')]) {
+      calls.add(message)
+      lengths.push(calls.stepLength)
+    }
+    assert.deepEqual(lengths, [0, 1, 2, 3, 4, 1, 0, 1])
+    assert.equal(calls.draft().stepLength, 1)
+  })
+
+  test('of a draft are those before it, as they were and are', () => {
+    const calls = after(call('a'), call('b'), tool('a'))
+    const draft = calls.draft()
+    assert.deepEqual(draft.check(call('c')).interrupted, ['b'], 'results have begun to come')
+    assert.throws(() => draft.check(tool('a')), { message: /a already has a result/ })
+    assert.deepEqual([draft.nameOf('a'), draft.nameOf('z')], ['bash', undefined])
+    draft.add(user)
+    assert.deepEqual(draft.check(tool('b')).late, [{ part: 0, id: 'b', name: 'bash' }])
+    assert.deepEqual(calls.check(tool('b')).late, [])
+    assert.throws(() => calls.check(tool('b', 'b')), { message: /b already has a result/ })
+    assert.throws(() => calls.check({ role: 'assistant', parts: [...call('e').parts, ...call('e').parts] }), {
+      message: /e is already used/,
+    })
+  })
+
   test('a draft can be thrown away', () => {
     const calls = after(call('a'))
     const draft = calls.draft()
@@ -129,6 +161,25 @@ test('how much two lists have in common is counted in the very same objects from
   assert.equal(commonLength([a!, b!, c!], [a!, c!, b!]), 1)
   assert.equal(commonLength([{ ...a! }], [a!]), 0)
   assert.equal(commonLength([], [a!]), 0)
+})
+
+test('the system messages at the front are counted', () => {
+  const system = { role: 'system' as const }
+  assert.deepEqual([[], [user], [system, system, user, system], [system, system]].map(leadingSystem), [0, 0, 2, 2])
+})
+
+test('a copy is what JSON would give back', () => {
+  const own: unknown = JSON.parse('{"__proto__":{"a":1},"b":2}')
+  const input = {
+    at: new Date(0),
+    own,
+    list: [undefined, null],
+    f: { toJSON: () => ({ deep: [1] }) },
+    no: { toJSON: 1 },
+  }
+  const [part] = copyOf(call('a', input)).parts
+  assert.equal(JSON.stringify(part?.type === 'tool-call' && part.input), JSON.stringify(input))
+  assert.equal(part?.type === 'tool-call' && Object.getPrototypeOf(part.input), Object.prototype)
 })
 
 test('a copy says the same and shares no object', () => {
