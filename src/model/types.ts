@@ -93,6 +93,8 @@ export type Usage = {
   cacheWrite?: number
   cacheWriteLong?: number
   output?: number
+  /** Searches of the web that the provider made for the answer; they are billed one by one. */
+  searches?: number
   /** Tokens of the output that were reasoning. */
   reasoning?: number
   model?: string

@@ -44,6 +44,8 @@ export type Model = {
   /** Every lifetime that can be requested, the default first. `write` and `ttl` belong to the one in use. */
   lifetimes: readonly Lifetime[]
   bands: readonly Band[]
+  /** Dollars for a search of the web that the provider makes. */
+  search: number
   /** The price factor of each service tier or speed, by the name that answers use. */
   tiers: Readonly<Record<string, number>>
   shape: Shape
@@ -137,6 +139,7 @@ function toModel(row: Row, name: string, { cacheTtl, at }: ModelUse): Model {
     ttl: lifetimes[0]!.ttl,
     lifetimes,
     bands: row.bands ?? [],
+    search: provider.search ?? 0,
     tiers: { ...provider.tiers, ...row.tiers },
     shape: row.shape ?? provider.shape,
     binding,

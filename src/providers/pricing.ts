@@ -4,11 +4,13 @@ import type { Band, Model } from './models.ts'
 
 /** The cost of a call. Each input token is paid once: uncached, read from the cache, or written to it. */
 export function dollarsOf(usage: Usage, model: Model): number {
-  const { input = 0, cacheRead = 0, cacheWrite = 0, cacheWriteLong: long = 0, output = 0 } = usage
+  const { input = 0, cacheRead = 0, cacheWrite = 0, cacheWriteLong: long = 0, output = 0, searches = 0 } = usage
   const band = bandAt(model, input + cacheRead + cacheWrite)
   const written = (cacheWrite - long) * shortWrite(model) + long * longWrite(model)
   const tokens = (input + cacheRead * model.read + written) * (band?.input ?? 1)
-  return ((tokens * model.input + output * model.output * (band?.output ?? 1)) * tierFactor(usage, model)) / 1e6
+  const dollars =
+    ((tokens * model.input + output * model.output * (band?.output ?? 1)) * tierFactor(usage, model)) / 1e6
+  return dollars + searches * model.search
 }
 
 function tierFactor({ tier = '' }: Pick<Usage, 'tier'>, { tiers }: Pick<Model, 'tiers'>): number {

@@ -73,6 +73,7 @@ const provider = z.strictObject({
   binding,
   tokenizer: z.string(),
   tiers: tiersSchema.optional(),
+  search: dollars.optional().describe('A search of the web by the provider'),
   regional: z.number().min(1).optional().describe('The price of a regional endpoint, as a factor'),
 })
 

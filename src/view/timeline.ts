@@ -474,7 +474,7 @@ export class Timeline {
       return
     }
     const dollars = dollarsOf(reported, this.#own)
-    const { output: _, ...input } = reported
+    const { output: _, searches: __, ...input } = reported
     call.paid = { dollars, output: dollars - dollarsOf(input, this.#own), estimated: false }
   }
 }

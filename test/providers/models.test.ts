@@ -192,6 +192,12 @@ test('a price that depends on the hour is that of the call', () => {
   assert.equal(modelInfo('deepseek-flash').input, 0.3, 'without a time: the peak')
 })
 
+test('a search of the web is billed beside the tokens, whatever the tier', () => {
+  const usage = { input: 1_000_000, searches: 3, tier: 'batch' }
+  assert.equal(dollarsOf(usage, modelInfo('claude-sonnet-5-5')), 1.03)
+  assert.equal(dollarsOf({ searches: 3 }, modelInfo('gpt-5.4')), 0)
+})
+
 test('a model that is given away costs nothing, and its cache is as that of the model', () => {
   const [plain, free] = [modelInfo('deepseek-v4-flash'), modelInfo('deepseek-v4-flash-free')]
   assert.equal(dollarsOf({ input: 1000, cacheRead: 1000, output: 1000 }, free), 0)

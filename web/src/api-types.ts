@@ -462,6 +462,7 @@ export type TimelineCall = {
         cacheWrite?: number
         cacheWriteLong?: number
         output?: number
+        searches?: number
         reasoning?: number
         model?: string
         id?: string

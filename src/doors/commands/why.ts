@@ -34,9 +34,9 @@ export const why = defineCommand({
     const { freeEditsOf, whyOf } = await import('../../replay/why.ts')
     const { assumedPrices } = await import('../../replay/account.ts')
     const { largestRows, rentOf } = await import('../../view/rent.ts')
-    const { timeline, notes } = await timelineFor(name, { home, open: () => open() })
+    const { timeline, isSubagent, notes } = await timelineFor(name, { home, open: () => open() })
     const found = whyOf(timeline)
-    const rent = rentOf(timeline)
+    const rent = rentOf(timeline, { isSubagent })
     const few: Listed = {
       dollars: rent.dollars,
       kind: largestRows(rent.kind, ROWS),
@@ -62,7 +62,7 @@ function notesOn({ calls }: Timeline, found: Why): string[] {
   ]
 }
 
-type Looked = { timeline: Timeline; notes: string[] }
+type Looked = { timeline: Timeline; isSubagent: boolean; notes: string[] }
 
 /** Of a file with several sessions (segments, subagents), the longest is taken and the others are named. */
 async function timelineFor(
@@ -73,7 +73,7 @@ async function timelineFor(
     found => found.isFile(),
     () => false,
   )
-  if (!isFile) return { timeline: await ledgerTimeline(await open(), name), notes: [] }
+  if (!isFile) return ledgerTimeline(await open(), name)
   const { readTranscript } = await import('../../formats/transcripts/read-transcript.ts')
   const { recordedTimeline } = await import('../../replay/account.ts')
   const { settingsFor } = await import('../../session/config.ts')
@@ -85,7 +85,7 @@ async function timelineFor(
     rest.length === 0
       ? []
       : [`This is the longest of ${sessions.length} sessions in the file, ${printable(longest.id)}. ${othersOf(rest)}`]
-  return { timeline: await recordedTimeline(longest, { models }), notes }
+  return { timeline: await recordedTimeline(longest, { models }), isSubagent: longest.reason === 'sub-agent', notes }
 }
 
 const MOST_NAMES = 5
@@ -96,9 +96,10 @@ function othersOf(rest: readonly string[]): string {
   return `Import it to look at ${named}${more}; palimpsest report adds them up.`
 }
 
-async function ledgerTimeline(pal: Palimpsest, name: string): Promise<Timeline> {
+async function ledgerTimeline(pal: Palimpsest, name: string): Promise<Looked> {
   const { readTimeline } = await import('../../session/timelines.ts')
-  return readTimeline(pal, await pal.mustFind(name))
+  const info = await pal.mustFind(name)
+  return { timeline: await readTimeline(pal, info), isSubagent: info.about.reason === 'sub-agent', notes: [] }
 }
 
 const CAUSES: Record<WhyCause, string> = {

@@ -208,9 +208,11 @@ function takeUsage(answer: Answer, data: Wire): void {
     service_tier: tier,
     speed,
     inference_geo: region,
+    server_tool_use: tools,
   } = usage
   if (isRecord(writes)) takeCount(answer.usage, 'cacheWriteLong', numberAt(writes, 'ephemeral_1h_input_tokens'))
   if (isRecord(details)) takeCount(answer.usage, 'reasoning', numberAt(details, 'thinking_tokens'))
+  if (isRecord(tools)) takeCount(answer.usage, 'searches', numberAt(tools, 'web_search_requests'))
   takeTier(answer.usage, tier, speed, region)
 }
 

@@ -135,7 +135,11 @@ export function numberAt(value: Wire, key: string): number | undefined {
 }
 
 /** Keeps a count above zero: absent and zero mean the same. */
-export function takeCount(usage: Usage, key: 'cacheWrite' | 'cacheWriteLong' | 'reasoning', count?: number): void {
+export function takeCount(
+  usage: Usage,
+  key: 'cacheWrite' | 'cacheWriteLong' | 'reasoning' | 'searches',
+  count?: number,
+): void {
   if (count) usage[key] = count
 }
 

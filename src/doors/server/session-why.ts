@@ -96,7 +96,8 @@ const rent = defineRoute({
   }),
   async run({ params, caller, doors }) {
     const { timeline, session } = await openTimeline(doors, caller, params.session)
-    const { dollars, ...lists } = rentOf(timeline)
+    const { about } = (await doors.desk.find(caller, params.session))!
+    const { dollars, ...lists } = rentOf(timeline, { isSubagent: about.reason === 'sub-agent' })
     const { kind, tool, server, file, agent, edit } = lists
     const most = (rows: typeof kind) => largestRows(rows, ROWS)
     return {

@@ -234,12 +234,14 @@ function usageOf(message: Fields): Usage | undefined {
   if (!isRecord(usage)) return undefined
   const long = count(fields(usage['cache_creation'])['ephemeral_1h_input_tokens'])
   const reasoning = count(fields(usage['output_tokens_details'])['thinking_tokens'])
+  const searches = count(fields(usage['server_tool_use'])['web_search_requests'])
   const reported: Usage = {
     input: count(usage['input_tokens']),
     cacheRead: count(usage['cache_read_input_tokens']),
     cacheWrite: count(usage['cache_creation_input_tokens']),
     ...(long > 0 ? { cacheWriteLong: long } : {}),
     output: count(usage['output_tokens']),
+    ...(searches > 0 ? { searches } : {}),
     ...(reasoning > 0 ? { reasoning } : {}),
     ...(model ? { model } : {}),
     ...(id ? { id } : {}),

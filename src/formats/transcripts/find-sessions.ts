@@ -48,12 +48,12 @@ function ownPlaces(env: Environment): Place[] {
     const isOwn = /^session-.*\.jsonl?$/.test(basename(path)) && basename(dirname(path)) === 'chats'
     return isOwn || (path.endsWith('.jsonl') && basename(dirname(dirname(path))) === 'chats')
   }
+  const config = env['XDG_CONFIG_HOME'] ?? join(home, '.config')
+  const claude = env['CLAUDE_CONFIG_DIR']?.split(',') ?? [join(home, '.claude'), join(config, 'claude')]
   return [
-    {
-      agent: 'claude-code',
-      folder: join(env['CLAUDE_CONFIG_DIR'] ?? join(home, '.claude'), 'projects'),
-      fits: isLines,
-    },
+    ...claude.map(
+      (folder): Place => ({ agent: 'claude-code', folder: join(folder.trim(), 'projects'), fits: isLines }),
+    ),
     { agent: 'codex', folder: join(codex, 'sessions'), fits: isLines },
     { agent: 'codex', folder: join(codex, 'archived_sessions'), fits: isLines },
     { agent: 'pi', folder: join(pi, 'sessions'), fits: isLines },

@@ -193,9 +193,15 @@ test('what a call was billed by is read: speed, region and tier', async () => {
   const asked = user('a', null, 'x')
   const answer = assistant('b', 'a', 'm', say('y'))
   const { message } = answer as unknown as { message: { usage: Record<string, unknown> } }
-  Object.assign(message.usage, { service_tier: 'standard', speed: 'fast', inference_geo: 'us' })
+  Object.assign(message.usage, {
+    service_tier: 'standard',
+    speed: 'fast',
+    inference_geo: 'us',
+    server_tool_use: { web_search_requests: 2 },
+  })
   const { sessions } = await readTranscript(fileOf(sampleText([asked, answer])))
-  assert.equal(sessions[0]!.usage[0]!.usage.tier, 'fast us')
+  const { usage } = sessions[0]!.usage[0]!
+  assert.deepEqual([usage.tier, usage.searches], ['fast us', 2])
 })
 
 test('a thought that is withheld was paid', async () => {

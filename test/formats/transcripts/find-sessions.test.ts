@@ -84,6 +84,11 @@ test('goes by the variables that the agents go by', async () => {
   const env = { HOME: home, CLAUDE_CONFIG_DIR: join(home, 'c'), CODEX_HOME: join(home, 'x') }
   assert.equal((await findOwnSessions(env)).length, 2)
   assert.equal((await findOwnSessions({ HOME: home })).length, 0)
+  await put(home, '.config/claude/projects/c.jsonl', '{}')
+  assert.equal((await findOwnSessions({ HOME: home })).length, 1)
+  await put(home, 'd/projects/d.jsonl', '{}')
+  const two = { HOME: home, CLAUDE_CONFIG_DIR: `${join(home, 'c')},${join(home, 'd')}` }
+  assert.equal((await findOwnSessions(two)).length, 2, 'several folders')
 })
 
 for (const [name, make] of Object.entries({ files: storage, database })) {
