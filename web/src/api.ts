@@ -1,9 +1,9 @@
 /**
- * The API as the pages use it: JSON in, JSON out, and every failure an ApiError with the server's code and sentence. A
- * route is named by its path in the OpenAPI document, whose types (api-types.ts) say what to send and what comes back.
+ * The API for the pages: JSON in, JSON out. Every failure is an ApiError with the code and the sentence of the server.
+ * A route is named by its path in the OpenAPI document; the types in api-types.ts are made from that document.
  *
- * A token, where the server wants one, lives in sessionStorage: it ends with the tab. When the server refuses it,
- * the sign-in page is told.
+ * If the server needs a token, the token is kept in sessionStorage until the tab is closed. If the server refuses it,
+ * the sign-in page appears.
  */
 
 import type { Routes } from './api-types.ts'
@@ -26,7 +26,7 @@ type PathOf<M extends string> = Name extends infer N ? (N extends `${M} ${infer 
 type Row<M extends string, P extends string> = Routes[`${M} ${P}` & Name]
 export type AnswerOf<M extends string, P extends string> = Row<M, P>['answer']
 type Sent<M extends string, P extends string> = Omit<Row<M, P>, 'answer'> & { signal?: AbortSignal }
-/** What to send may be left out if nothing of it is needed. */
+/** The body can be omitted if all of its fields are optional. */
 type Given<S> = Record<never, never> extends S ? [sent?: S] : [sent: S]
 type Values = Record<string, string | number | boolean | undefined>
 type Parts = { params?: Values; query?: Values; body?: unknown; signal?: AbortSignal }
@@ -36,7 +36,7 @@ export function getJson<P extends PathOf<'GET'>>(path: P, ...[sent]: Given<Sent<
   return request<AnswerOf<'GET', P>>(addressOf(path, params, query), { method: 'GET', signal })
 }
 
-/** The paths that have the name of a session in them, and no other name. */
+/** The paths whose only parameter is the name of a session. */
 export type SessionPath = Exclude<
   Extract<PathOf<'GET'>, `/sessions/{session}${string}`>,
   `${string}}${string}}${string}`
@@ -52,7 +52,7 @@ export function getOfSession<P extends SessionPath>(path: P, { session, query, s
 
 type Write = 'POST' | 'PUT' | 'DELETE'
 
-/** A write; it carries a key, so that one that is sent twice is done once. */
+/** A write. It carries an idempotency key, so that a request that is sent twice is executed once. */
 export function sendJson<M extends Write, P extends PathOf<M>>(method: M, path: P, ...[sent]: Given<Sent<M, P>>) {
   const { params, query, body }: Parts = sent ?? {}
   const headers: Record<string, string> = { 'idempotency-key': crypto.randomUUID() }
@@ -60,7 +60,7 @@ export function sendJson<M extends Write, P extends PathOf<M>>(method: M, path: 
   return request<AnswerOf<M, P>>(addressOf(path, params, query), { method, headers, body: JSON.stringify(body) })
 }
 
-/** A path with its names filled in, each escaped. */
+/** A path with its parameters filled in and escaped. */
 export function addressOf(path: PathOf<'GET' | Write>, params: Values = {}, query: Values = {}): string {
   const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(params[name])))
   const given = Object.entries(query).filter(([, value]) => value !== undefined)
@@ -68,7 +68,7 @@ export function addressOf(path: PathOf<'GET' | Write>, params: Values = {}, quer
   return text ? `${filled}?${text}` : filled
 }
 
-/** A fetch with our token; an answer that is no success is thrown. For streams and uploads. */
+/** A fetch with the token; throws if the response is an error. For streams and uploads. */
 export async function fetchApi(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers)
   const token = storedToken()
@@ -95,13 +95,13 @@ export function storeToken(token: string | undefined): void {
   else sessionStorage.setItem(TOKEN, token)
 }
 
-/** Called whenever the server wants a token, or another one. */
+/** Calls the listener whenever the server asks for a token, or for another one. */
 export function onRefused(listener: () => void): () => void {
   refused.add(listener)
   return () => void refused.delete(listener)
 }
 
-/** What to tell a person about any failure. */
+/** A sentence for the user about any failure. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
@@ -117,7 +117,7 @@ export function toError(status: number, text: string): ApiError {
     const { code, message, ...data } = JSON.parse(text).error
     return typeof message === 'string' ? new ApiError(String(code), message, status, data) : fallback
   } catch {
-    // Not one of our answers: something between us and the server spoke.
+    // Not a response of our server: it came from something in between.
     return fallback
   }
 }

@@ -1,4 +1,4 @@
-/** The shell: navigation, the state of the connection, light and dark, and the page that the address names. */
+/** The shell of the UI: navigation, the state of the connection, light and dark, and the current page. */
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { onRefused, storedToken, storeToken } from './api.ts'
 import { connectLive, useConnection } from './live.ts'
@@ -117,7 +117,7 @@ function Header({ onSignOut }: { onSignOut(): void }) {
   )
 }
 
-/** Says when live changes do not arrive, and for a moment when they do again. */
+/** Shows when live changes do not arrive, and briefly when they do again. */
 function ConnectionState() {
   const connection = useConnection()
   const [wasLost, setWasLost] = useState(false)
@@ -155,7 +155,7 @@ function titleOf(page: string): string | undefined {
   return NAVIGATION.find(([key]) => key === page)?.[1]
 }
 
-/** No link, because the address names the page. */
+/** A button and not a link, because the fragment of the address names the page. */
 function skipToMain(): void {
   document.getElementById('main')?.focus()
 }

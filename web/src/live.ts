@@ -1,8 +1,8 @@
 /**
- * Live events of the server (server-sent events), read by fetch because EventSource cannot carry a token.
+ * Live events of the server (server-sent events), read with fetch because EventSource cannot send a token.
  *
- * One connection for the whole page. When it breaks it is opened again, with longer waits in between, and goes on at
- * the event where it stopped; after a `reset` everybody reads their state anew.
+ * The whole page shares one connection. When it breaks, it is opened again after a growing pause, and continues after
+ * the last event received. After a `reset`, all listeners read their state again.
  */
 import { useEffect, useEffectEvent, useSyncExternalStore } from 'react'
 import type { LiveEvent as ServerEvent } from '../../src/doors/server/live-event.ts'
@@ -35,7 +35,7 @@ export function useConnection(): Connection {
   return useSyncExternalStore(watch, () => connection)
 }
 
-/** Opens the connection; the answer closes it. */
+/** Opens the connection; returns a function that closes it. */
 export function connectLive(): () => void {
   const stop = new AbortController()
   running = stop
@@ -53,7 +53,7 @@ async function keepOpen(signal: AbortSignal): Promise<void> {
       wait = FIRST_WAIT
       await readEvents(response, signal)
     } catch (error) {
-      // Without a good token there is nothing to wait for: signing in opens a new connection.
+      // Without a valid token there is nothing to wait for: signing in opens a new connection.
       if (error instanceof ApiError && error.status === 401) return
     }
     change('lost', signal)
@@ -102,7 +102,7 @@ function watch(watcher: () => void): () => void {
   return () => void watchers.delete(watcher)
 }
 
-/** Waits, or less when the network comes back or the reader looks at the page again. */
+/** Waits; ends early when the network is back or the user returns to the page. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     const done = () => {

@@ -1,4 +1,4 @@
-/** The entrance of the web UI. */
+/** The entry point of the web UI. */
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'

@@ -1,8 +1,8 @@
 /**
- * Something that is read from the server and shown: its value, its error, and a way to read it anew.
+ * Data that is read from the server: its value, its error, and a function to read it again.
  *
- * The old value stays while a new one is on its way, so that pages do not flicker; an answer that comes after a
- * newer question is dropped.
+ * The old value stays while a new one is loading, so that pages do not flicker. A response to an older request is
+ * dropped.
  */
 import { useCallback, useEffect, useEffectEvent, useState } from 'react'
 
@@ -11,13 +11,13 @@ export type Resource<T> = {
   error: unknown
   loading: boolean
   reload(): void
-  /** Shows a value that is known without asking, for instance from the answer of a write. */
+  /** Sets a value that is already known, for instance from the response to a write. */
   set(value: T): void
 }
 
 /**
- * Reads when the component is shown and whenever the key changes. A key of `undefined` reads nothing. With `keep` the
- * value of the key before stays until the new one is there.
+ * Reads when the component mounts and whenever the key changes. A key of `undefined` reads nothing. With `keep`, the
+ * value of the previous key stays until the new one has arrived.
  */
 export function useResource<T>(
   key: string | undefined,

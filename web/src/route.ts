@@ -1,5 +1,5 @@
 /**
- * Where in the UI we are. Pages live behind `#`, because the paths of the server belong to the API.
+ * The current place in the UI. Pages are addressed after `#`, because the paths of the server belong to the API.
  *
  * `#/sessions/my%20session/compare?policy=thrifty` is the path ['sessions', 'my session', 'compare'] with a query.
  */
@@ -21,7 +21,7 @@ export function navigate(href: string): void {
   location.hash = href
 }
 
-/** Changes the query of the present page without a new step in the history. */
+/** Changes the query of the current page without a new entry in the history. */
 export function replaceQuery(change: Record<string, string | undefined>): void {
   const { path, query } = parseHash(location.hash)
   for (const [name, value] of Object.entries(change)) {
@@ -47,7 +47,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // A stray % that somebody typed: the text as it is.
+    // An invalid percent escape: use the text unchanged.
     return text
   }
 }

@@ -1,4 +1,4 @@
-/** Asks for a token where the server wants one. It is kept in this tab only. */
+/** Asks for a token if the server needs one. It is kept in this tab only. */
 import { type FormEvent, useState } from 'react'
 import { getJson, messageOf, storeToken } from './api.ts'
 import { Button } from './ui/button.tsx'

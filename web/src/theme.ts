@@ -1,4 +1,4 @@
-/** Light or dark: as the system has it, unless the reader chose. The choice stays in this browser. */
+/** Light or dark: the setting of the system, unless the user chose one, which is stored in this browser. */
 
 export type Theme = 'system' | 'light' | 'dark'
 

@@ -1,4 +1,4 @@
-/** A share as a bar, with its numbers as words for those who do not see it. */
+/** A share as a bar, with its numbers in words for screen readers. */
 export type BarProps = {
   /** From 0 to 1; more is drawn full. */
   share: number

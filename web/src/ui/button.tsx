@@ -1,9 +1,9 @@
-/** A button. `kind` says how much it asks for attention; an icon-only one needs its `label`. */
+/** A button. `kind` sets its emphasis; a button with only an icon needs a `label`. */
 import type { ButtonHTMLAttributes } from 'react'
 
 export type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
   kind?: 'plain' | 'primary' | 'quiet' | 'danger'
-  /** For a button that shows no words of its own. */
+  /** For a button without text. */
   label?: string
   small?: boolean
 }

@@ -1,4 +1,4 @@
-/** A table in a card. Where it is wider than the screen it scrolls sideways. */
+/** A table in a card; it scrolls sideways if it is wider than the screen. */
 import type { ReactNode } from 'react'
 import { Info } from './info.tsx'
 

@@ -1,6 +1,6 @@
 /**
- * A modal dialog: the browser's own, which keeps the focus inside, closes with Escape and gives the focus back. With an
- * `action` it is a form: Enter or the button does it.
+ * A modal dialog. The browser's own element keeps the focus inside, closes on Escape and returns the focus. With an
+ * `action` it is a form: Enter or the button submits it.
  */
 import { type ReactNode, useEffect, useId, useRef } from 'react'
 import { Button } from './button.tsx'

@@ -1,6 +1,6 @@
 /**
- * A change as stretches that went, came or stayed: word by word for short texts, line by line for long ones. Where hardly
- * a word stayed it is no change but another text, and is shown as one. Pure.
+ * A change as a list of removed, added and unchanged stretches: word by word for short texts, line by line for long
+ * ones. If hardly any word is unchanged, it is shown as one replacement. Pure.
  */
 import { diffLines } from 'diff'
 import { type DiffPart, diffTexts, reveal } from '../../../src/memory/diff.ts'
@@ -8,7 +8,7 @@ import { type DiffPart, diffTexts, reveal } from '../../../src/memory/diff.ts'
 /** Longer texts are compared by lines. */
 const MOST_WORDS = 6000
 const MAX_MS = 120
-/** Of the shorter text, in characters that are no space. */
+/** Share of the shorter text, in characters other than spaces. */
 const ANOTHER_TEXT = 0.5
 
 export function diffOf(before: string, after: string): DiffPart[] {

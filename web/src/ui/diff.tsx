@@ -1,6 +1,6 @@
 /**
- * What a change takes away and brings, word by word; for long texts line by line, so that no page waits for it.
- * Long stretches that are the same are collapsed.
+ * A diff, word by word, or line by line for long texts, so that the page is not blocked. Long unchanged stretches are
+ * collapsed.
  */
 import { useMemo, useState } from 'react'
 import type { DiffPart } from '../../../src/memory/diff.ts'
@@ -10,10 +10,10 @@ import { plural } from './format.ts'
 import { Named } from './text.tsx'
 import { visibleText } from './visible.ts'
 
-/** Lines of context around a change; what is left out is at least this many more. */
+/** Lines of context around a change; a collapsed stretch has at least this many more. */
 const AROUND = 3
 const FOLD_AT = 6
-/** Of a long stretch that went or came, the first and the last lines are shown. */
+/** The first and last lines that are shown of a long removed or added stretch. */
 const FIRST = 12
 const LAST = 4
 
@@ -22,7 +22,7 @@ export function TextDiff({ before, after, label }: { before: string; after: stri
   return <DiffParts parts={parts} {...(label ? { label } : {})} />
 }
 
-/** A diff that is made already, for instance by the server. */
+/** A diff that was already computed, for instance by the server. */
 export function DiffParts({ parts, label = 'Changes' }: { parts: readonly DiffPart[]; label?: string }) {
   return (
     <section className="diff text-code" aria-label={label}>

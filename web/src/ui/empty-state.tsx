@@ -1,4 +1,4 @@
-/** What a page says when there is nothing to show: why, and what to do. */
+/** The content of a page without data: the reason, and what to do. */
 import type { ReactNode } from 'react'
 
 export function EmptyState({ title, children }: { title: string; children?: ReactNode }) {

@@ -1,4 +1,4 @@
-/** Looks again now and then while the page is looked at, and when somebody comes back to it: for what tells no events. */
+/** Polls while the page is visible, and when the user comes back to it: for changes without events. */
 import { useEffect, useEffectEvent } from 'react'
 
 export function useEvery(ms: number, run: () => void): void {

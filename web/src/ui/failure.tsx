@@ -1,4 +1,4 @@
-/** Something could not be read: what went wrong, with its code, and a way to try again. */
+/** A failed request: its message and code, and a button to try again. */
 import { ApiError, messageOf } from '../api.ts'
 import { Button } from './button.tsx'
 

@@ -14,7 +14,7 @@ export function tokens(value: number): string {
   return Math.abs(value) < 1000 ? whole.format(value) : short.format(value)
 }
 
-/** $1.23: to the cent; what is less than half a cent and not nothing says so. */
+/** $1.23, to the cent; a smaller amount that is not zero is shown as less than a cent. */
 export function money(dollars: number): string {
   const size = Math.abs(dollars)
   const sign = dollars < 0 ? '−' : ''

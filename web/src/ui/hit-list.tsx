@@ -1,4 +1,4 @@
-/** Places where something was said: the words marked, whether the model sees them now, and the way there. */
+/** Search hits with marked words: whether they are in view now, and a link to each. */
 import type { Hit } from '../api-types.ts'
 import { hrefOf } from '../route.ts'
 import { useTitles } from '../session-title.ts'
@@ -9,7 +9,7 @@ type HitListProps = {
   hits: readonly Hit[]
   query: string
   withSession?: boolean
-  /** Goes there within the page; without it the hits are links. */
+  /** Opens a hit within the page; without it the hits are links. */
   onOpen?(hit: Hit): void
 }
 

@@ -1,4 +1,4 @@
-/** ⓘ: what a word means, on hover, on focus and for screen readers. */
+/** ⓘ: the explanation of a term, on hover, on focus and for screen readers. */
 import { useId, useState } from 'react'
 
 export function Info({ text }: { text: string }) {

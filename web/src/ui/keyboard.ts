@@ -1,6 +1,6 @@
 /**
- * Keys of a page: `useKeys({ j: next, k: previous, '/': search })`. They are silent while somebody types, while a
- * dialog is open, and together with Ctrl, Alt or Meta, which belong to the browser.
+ * Keyboard shortcuts of a page: `useKeys({ j: next, k: previous, '/': search })`. They are inactive while the user
+ * types, while a dialog is open, and together with Ctrl, Alt or Meta, which belong to the browser.
  */
 import { useEffect, useEffectEvent } from 'react'
 

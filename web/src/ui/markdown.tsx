@@ -1,13 +1,13 @@
 /**
- * Markdown of strangers as React elements: parsed to tokens, never to HTML. Markup in it is shown as text, pictures
- * are not loaded, and a link is one only where it leads to http, https or mail; its address is shown on hover.
+ * Untrusted Markdown as React elements: parsed to tokens, never to HTML. HTML in it is shown as text, images are not
+ * loaded, and only links to http, https or mail are links, with their address on hover.
  */
 import { lexer, type Token, type Tokens } from 'marked'
 import { Fragment, type ReactNode, useMemo } from 'react'
 import { Named } from './text.tsx'
 import { safeHref, visibleText } from './visible.ts'
 
-/** Longer texts are not worth the parsing in a list of messages. */
+/** Longer texts are shown as plain text. */
 const MOST = 30_000
 
 export function Markdown({ text }: { text: string }) {

@@ -1,4 +1,4 @@
-/** Whether the window fits a media query, kept up to date. */
+/** Whether the window matches a media query, kept up to date. */
 import { useCallback, useSyncExternalStore } from 'react'
 
 export function useMedia(query: string): boolean {

@@ -1,8 +1,8 @@
-/** The points of a plot: no more than can be seen, and no peak lost. Pure. */
+/** The points of a plot: as many as can be seen, with all peaks. Pure. */
 
 export type Point = [place: number, value: number]
 
-/** At most one point a pixel: the highest of those that fall on it. */
+/** At most one point per pixel: the highest of those that fall on it. */
 export function thin(values: readonly (number | null)[], pixels: number): Point[] {
   const points: Point[] = []
   const size = Math.max(1, values.length / Math.max(1, pixels))
@@ -34,7 +34,7 @@ export function ticksTo(highest: number, about = 3): number[] {
 
 export type Tick = { value: number; name: string }
 
-/** Ticks with their names, as short as they can all be: whole dollars without cents. */
+/** Ticks with their labels, all as short as possible: whole dollars without cents. */
 export function namedTicks(highest: number, about: number, format: (value: number) => string): Tick[] {
   const ticks = ticksTo(highest, about).map(value => ({ value, name: format(value).replace(/(\.\d\d)0+$/, '$1') }))
   if (!ticks.every(({ value }) => Number.isInteger(value))) return ticks

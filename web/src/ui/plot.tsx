@@ -1,8 +1,8 @@
 /**
- * A plot of one or a few series over the calls of a session, as SVG in the page's own colours.
+ * A plot of one or more series over the calls of a session, as SVG.
  *
- * More values than pixels are thinned to the highest of each pixel, so that a peak is never lost. A click or drag
- * chooses a call; the numbers of the chosen call are in the caption, which also reads for screen readers.
+ * Series with more values than pixels are reduced to the highest value of each pixel, so that no peak is lost. A click
+ * or drag selects a call; the caption shows its numbers, also for screen readers.
  */
 import { type PointerEvent, useState } from 'react'
 import { maxOf, namedTicks, type Point, thin } from './plot-points.ts'
@@ -17,19 +17,19 @@ export type PlotProps = {
   series: readonly Series[]
   format(value: number): string
   marks?: readonly PlotMark[]
-  /** A line across, such as the window's limit; drawn where it lies in the range. */
+  /** A horizontal line, such as the limit of the window; drawn if it is within the range. */
   limit?: { value: number; label: string }
   height?: number
-  /** The chosen place, from 0. */
+  /** The selected position, from 0. */
   at?: number
   onChoose?(at: number): void
-  /** What a place is called: `call 12`. */
+  /** The label of a position: `call 12`. */
   placeName?(at: number): string
 }
 
 const TOP = 10
 const BOTTOM = 4
-/** Room for the names of ticks: at least this, and pixels for each character. */
+/** The space for tick labels: this minimum, and pixels per character. */
 const LEAST_LEFT = 30
 const PER_CHARACTER = 7
 

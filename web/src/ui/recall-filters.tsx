@@ -1,4 +1,4 @@
-/** What a search over everything said is narrowed to: kind, tool, file and days. */
+/** The filters of a search: kind, tool, file and days. */
 import { useDeferredValue, useState } from 'react'
 
 export type RecallFilters = { type: string; tool: string; path: string; since: string; until: string }
@@ -14,7 +14,7 @@ const TYPES = [
   ['reasoning', 'reasoning'],
 ] as const
 
-/** The filters, and those of them that are set, as the API takes them. */
+/** The filters, and the ones that are set, as query parameters of the API. */
 export function useRecallFilters() {
   const [filters, setFilters] = useState(NOTHING)
   const given = useDeferredValue(

@@ -1,4 +1,4 @@
-/** The size of an element, kept up to date: for drawings that fill their space, and for their neighbours. */
+/** The size of an element, kept up to date, for drawings that fill their space. */
 import { type RefObject, useEffectEvent, useLayoutEffect, useRef, useState } from 'react'
 
 export function useWidth<T extends HTMLElement>(): { ref: RefObject<T | null>; width: number } {

@@ -1,4 +1,4 @@
-/** A small line without axes: the shape of a session. What it shows is said in words beside it. */
+/** A small line without axes. The text next to it describes what it shows. */
 import { thin } from './plot-points.ts'
 
 const WIDTH = 120

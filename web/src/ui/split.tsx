@@ -1,4 +1,4 @@
-/** A list on the left and what is chosen in it on the right: the shape of pages that look after many things one by one. */
+/** A list on the left and the selected item on the right. */
 import type { ReactNode } from 'react'
 import './split.css'
 
@@ -6,7 +6,7 @@ type SplitProps = {
   label: string
   /** Rows, made with SplitItem. */
   items: ReactNode
-  /** Above and below the rows. */
+  /** Content above and below the rows. */
   head?: ReactNode
   foot?: ReactNode
   children: ReactNode
@@ -31,7 +31,7 @@ type SplitItemProps = {
   title: ReactNode
   aside?: ReactNode
   words?: ReactNode
-  /** Before the row's own button, such as a checkbox. */
+  /** Content before the row's own button, such as a checkbox. */
   before?: ReactNode
   badges?: ReactNode
 }

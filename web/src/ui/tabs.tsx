@@ -1,4 +1,4 @@
-/** Tabs as the ARIA pattern has them: arrows move, one tab is in the order of focus. */
+/** Tabs by the ARIA pattern: arrow keys move between them, and one tab is in the focus order. */
 import { type KeyboardEvent, type ReactNode, useId, useRef } from 'react'
 
 export type Tab<K extends string> = { key: K; label: string; badge?: string; content: ReactNode }

@@ -1,18 +1,18 @@
 /**
- * Untrusted text as it is: never markup, with hidden characters named. Long texts are cut to what one reads at
- * once, with a button for the rest, so that a log of a megabyte does not stop the page.
+ * Untrusted text as plain text, with hidden characters named. A long text is cut, with a button for the rest, so that a
+ * log of a megabyte does not block the page.
  */
 import { Fragment, useMemo, useState } from 'react'
 import { Button } from './button.tsx'
 import { count } from './format.ts'
 import { cutText, splitNamed, visibleText } from './visible.ts'
 
-/** What one press of the button adds at most. */
+/** The most characters that one press of the button adds. */
 const MORE_CHARS = 60_000
 
 export type TextProps = {
   text: string
-  /** Shows it in the typeface of code, with its spaces. */
+  /** Uses the monospaced font and keeps spaces. */
   code?: boolean
   /** Words to mark, in lower case. */
   marks?: readonly string[]
@@ -38,7 +38,7 @@ export function Text({ text, code, marks = [], whole = false }: TextProps) {
   )
 }
 
-/** A short text in one line: names, labels, snippets. */
+/** A short text on one line: names, labels, snippets. */
 export function InlineText({ text, marks = [] }: { text: string; marks?: readonly string[] }) {
   const shown = useMemo(() => visibleText(text), [text])
   return (
@@ -48,7 +48,7 @@ export function InlineText({ text, marks = [] }: { text: string; marks?: readonl
   )
 }
 
-/** Text whose hidden characters are named already, with these names set apart. */
+/** Text with named hidden characters, where the names are set apart. */
 export function Named({ text, marks = [] }: { text: string; marks?: readonly string[] }) {
   return splitNamed(text).map((piece, i) =>
     i % 2 === 1 ? (

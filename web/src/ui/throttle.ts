@@ -1,4 +1,7 @@
-/** A function that is called at once, and then at most once in a while: live events may come ten times a second. */
+/**
+ * Limits how often a function is called: at once, and then at most once per interval. Live events may come ten times a
+ * second.
+ */
 import { useEffect, useEffectEvent, useRef } from 'react'
 
 export function useThrottled(run: () => void, ms: number): () => void {

@@ -1,4 +1,4 @@
-/** Short notices at the foot of the page: what was done, with a way to take it back, or what went wrong. */
+/** Short notices at the bottom of the page: confirmations with an undo button, and failures. */
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from 'react'
 import { ApiError, messageOf } from '../api.ts'
 import { Button } from './button.tsx'
@@ -7,9 +7,9 @@ type Notice = { text: string; kind?: 'done' | 'failed'; action?: { label: string
 
 type Toasts = {
   show(notice: Notice): void
-  /** Tells of a failure; the answer of a refused sign-in is told by the sign-in page. */
+  /** Shows a failure, except a refused sign-in, which the sign-in page shows. */
   fail(error: unknown): void
-  /** Does something and tells of a failure; says whether it was done. */
+  /** Runs the work and shows a failure; returns whether it succeeded. */
   attempt(work: () => Promise<unknown>): Promise<boolean>
 }
 

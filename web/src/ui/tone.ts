@@ -1,4 +1,4 @@
-/** The colours of series and kinds, as styles: `--tone` and `--kind` are read by the rules of plots and parts. */
+/** The colours of series and kinds as styles: the rules of plots and parts read `--tone` and `--kind`. */
 import type { CSSProperties } from 'react'
 
 const TONES = ['--ink-3', '--accent', '--kind-user', '--kind-read', '--kind-shell', '--kind-edit']

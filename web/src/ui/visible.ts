@@ -1,10 +1,10 @@
 /**
- * Text of strangers, made safe to look at: terminal colours go, and characters that a screen would hide or that
- * turn text around (bidi overrides, zero-width, tags) are named. For showing only: nothing is stored from it. Pure.
+ * Makes untrusted text safe to display: removes terminal escape sequences, and names characters that are invisible or
+ * change the direction of text (bidi overrides, zero-width, tags). For display only: the result is never stored. Pure.
  */
 import { reveal } from '../../../src/memory/diff.ts'
 
-/** Escape sequences of terminals: colours and cursor moves (CSI), titles and links (OSC), and the short ones. */
+/** Terminal escape sequences: colours and cursor moves (CSI), titles and links (OSC), and the short ones. */
 const ANSI = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[PX^_][^\x1b]{0,4096}\x1b\\|[ -/]*[0-~])/g
 const PLAIN = /^[\x20-\x7e\n\t]*$/
 
@@ -15,7 +15,7 @@ export function visibleText(text: string): string {
 
 const NAMED = /(⟨U\+[0-9A-F]{4,6}⟩)/
 
-/** Plain stretches and named characters in turn: the odd ones are named characters. */
+/** Splits text into plain stretches and named characters; those at odd positions are named characters. */
 export function splitNamed(text: string): string[] {
   return text.split(NAMED)
 }
@@ -23,7 +23,7 @@ export function splitNamed(text: string): string[] {
 const FIRST_LINES = 24
 const FIRST_CHARS = 3000
 
-/** The beginning of a long text, up to the end of a line where there is one. */
+/** The beginning of a long text, up to the end of a line if possible. */
 export function cutText(text: string): string {
   let end = 0
   for (let line = 0; line < FIRST_LINES; line++) {
@@ -37,7 +37,7 @@ export function cutText(text: string): string {
   return end - FIRST_CHARS > FIRST_CHARS / 2 ? text.slice(0, FIRST_CHARS) : text.slice(0, end)
 }
 
-/** Addresses that may be followed; everything else (javascript:, data:, paths of this server) stays text. */
+/** Addresses that may be opened; everything else (javascript:, data:, paths of this server) stays text. */
 export function safeHref(href: string): string | undefined {
   if (!URL.canParse(href)) return undefined
   const url = new URL(href)

@@ -1,4 +1,4 @@
-/** One item of a chat: what somebody said, a tool at work, a question, or a note of what the engine did. */
+/** One item of a chat: a message, a tool call, a question, or a note about the engine. */
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { describeCall } from '../../../../src/calls/tool-kinds.ts'
 import { hrefOf } from '../../route.ts'
@@ -114,7 +114,7 @@ function ToolView({ tool, onAnswer }: { tool: ToolItem; onAnswer?: (id: string, 
   )
 }
 
-/** Takes the focus, so that y and n answer; but never from somebody who is writing. */
+/** Takes the focus so that y and n answer, unless the user is typing. */
 function Question({ text, onAnswer }: { text: string; onAnswer(yes: boolean): void }) {
   const box = useRef<HTMLDivElement>(null)
   useEffect(() => {

@@ -1,7 +1,7 @@
 /**
- * A chat as a list of items to show, made from the ledger's entries and carried on by the events of a running turn.
+ * A chat as a list of items, made from the entries of the ledger and extended by the events of a running turn.
  *
- * Both ways give the same shape, so that what was streamed and what is read later look the same. Pure.
+ * Both sources give the same items, so a streamed turn looks the same when it is read later. Pure.
  */
 import type { AgentEvent } from '../../../../src/agent/events.ts'
 import type { Entry, Part } from '../../api-types.ts'
@@ -11,9 +11,9 @@ export type ToolItem = {
   id: string
   name: string
   input: unknown
-  /** Absent while it runs. */
+  /** Undefined while the tool runs. */
   result?: { text: string; isError: boolean }
-  /** A question that somebody has to answer first. */
+  /** A question that the user must answer first. */
   approval?: { question: string; answer?: boolean }
 }
 
@@ -30,7 +30,7 @@ export type ChatItem =
 
 type DoneReason = Extract<AgentEvent, { type: 'done' }>['reason']
 
-/** What the ledger holds, without the system prompt. */
+/** The entries of the ledger as items, without the system prompt. */
 export function itemsOf(entries: readonly Entry[]): ChatItem[] {
   let items: ChatItem[] = []
   for (const { message } of entries) {
@@ -63,7 +63,7 @@ function textIn(part: Part): string {
   return 'text' in part ? part.text : `[${part.type}]`
 }
 
-/** The items after one more event of the turn that runs. */
+/** The items after one more event of the running turn. */
 export function withEvent(items: readonly ChatItem[], event: AgentEvent): ChatItem[] {
   const last = items.at(-1)
   switch (event.type) {
@@ -121,14 +121,14 @@ function hasTool(items: readonly ChatItem[], id: string): boolean {
   return items.some(item => item.kind === 'tool' && item.id === id)
 }
 
-/** Changes the last call of that id; ids of a provider may come again in a later turn. */
+/** Changes the last call with this id; a provider may use an id again in a later turn. */
 function changeTool(items: readonly ChatItem[], id: string, change: (tool: ToolItem) => ToolItem): ChatItem[] {
   const at = items.findLastIndex(item => item.kind === 'tool' && item.id === id)
   const found = items[at]
   return found?.kind === 'tool' ? items.with(at, change(found)) : [...items]
 }
 
-/** The question that waits for an answer, of the agent itself or of one that works for it. */
+/** The open question of the agent or of one of its subagents. */
 export function openQuestion(items: readonly ChatItem[]): ToolItem | undefined {
   for (const item of items.toReversed()) {
     const found = item.kind === 'delegated' ? openQuestion(item.items) : item

@@ -1,6 +1,6 @@
 /**
- * Chat with the agent of this server, with what its model is shown beside it. The conversation is a session like any
- * other: it is in the ledger before anything is sent, and can be looked at, edited and gone on with from every door.
+ * Chat with the agent of this server, next to the context that its model sees. The conversation is an ordinary session:
+ * it is in the ledger before anything is sent, and every other door can read, edit and continue it.
  */
 import { type RefObject, useEffect, useMemo, useRef, useState } from 'react'
 import { getJson } from '../../api.ts'
@@ -23,13 +23,13 @@ import { Waiting } from './waiting.tsx'
 import '../../ui/notice.css'
 import './chat.css'
 
-/** Our own agents name themselves so. */
+/** The client name that our own agent records. */
 const CLIENT = 'palimpsest'
 const RECENT = 100
 const PAGE = 200
-/** Entries that are shown; the rest is in the session's own page. */
+/** The number of entries shown here; the page of the session shows the rest. */
 const LAST = 400
-/** Pixels from the end within which the reader counts as being there. */
+/** Distance from the end in pixels within which the view follows new messages. */
 const NEAR = 160
 
 export function ChatPage() {
@@ -44,7 +44,7 @@ export function ChatPage() {
 
 type ChatProps = {
   session: string | undefined
-  /** What a new one is called. */
+  /** The name for a new session. */
   fresh: string
   onNew(): void
 }
@@ -55,7 +55,7 @@ function Chat({ session, fresh, onNew }: ChatProps) {
   const [persona, setPersona] = useState<string>()
   const { round, turn, exists, entries } = useConversation(session, name)
   const before = useMemo(() => itemsOf(entries.value?.entries ?? []), [entries.value])
-  // While a turn runs its own events tell it: of the ledger, what was there before it is shown.
+  // The events of a running turn replace its ledger entries: only entries from before the turn are shown.
   const [kept, setKept] = useState<number>()
   const told = before.slice(0, kept ?? before.findLastIndex(({ kind }) => kind === 'user') + 1)
   const items = turn.items.length > 0 ? [...told, ...turn.items] : before
@@ -105,7 +105,7 @@ function Unread({ entries: { error, reload } }: { entries: Resource<unknown> }) 
   return error === undefined ? null : <Failure error={error} retry={reload} />
 }
 
-/** The chat shows the end of a long session; the rest is on its page. */
+/** The chat shows the end of a long session; this links to the rest. */
 function Earlier({ session, entries }: { session: string; entries: number }) {
   if (entries === 0) return null
   return (
@@ -115,7 +115,7 @@ function Earlier({ session, entries }: { session: string; entries: number }) {
   )
 }
 
-/** What was said before, and the turn that runs now. */
+/** The earlier messages, and the running turn. */
 function useConversation(session: string | undefined, name: string) {
   const [round, setRound] = useState(0)
   const [ended, setEnded] = useState(0)
@@ -131,7 +131,7 @@ function useConversation(session: string | undefined, name: string) {
     const isOurs = event.type === 'reset' || (event.type === 'session.changed' && event.session === name)
     if (!isOurs || !exists) return
     setRound(old => old + 1)
-    // Somebody else writes here, another tab or another door.
+    // Another tab or another door wrote to this session.
     if (!turn.running) setEnded(old => old + 1)
   })
   return { round, turn, exists, entries }
@@ -200,7 +200,7 @@ function Beginning({ demo }: { demo: boolean }) {
   )
 }
 
-/** Keeps the end of the conversation in sight as it grows, unless the reader has scrolled away from it. */
+/** Keeps the end of the conversation in view as it grows, unless the user has scrolled away from it. */
 function useFollow(): RefObject<HTMLDivElement | null> {
   const items = useRef<HTMLDivElement>(null)
   useEffect(() => {
@@ -220,7 +220,7 @@ function useFollow(): RefObject<HTMLDivElement | null> {
   return items
 }
 
-/** When the turn is over and the ledger was read again, the ledger tells it. */
+/** After the turn, once the ledger has been read again, the entries replace the events. */
 function useSettled(turn: ReturnType<typeof useTurn>, loading: boolean): void {
   const { running, items, clear } = turn
   const hasNote = items.some(({ kind }) => kind === 'done')
@@ -240,7 +240,7 @@ function useAnswer(turn: ReturnType<typeof useTurn>): (id: string, yes: boolean)
   return (id, yes) => void turn.answer(id, yes).catch(toasts.fail)
 }
 
-/** The last entries: a page for people, who read the end. */
+/** The last entries of the session. */
 async function readLast(session: string, signal: AbortSignal): Promise<{ entries: Entry[]; earlier: number }> {
   const read = (cursor: number, limit: number) =>
     getJson('/sessions/{session}/entries', { params: { session }, query: { cursor, limit }, signal })

@@ -1,4 +1,4 @@
-/** Where one writes to the agent: Enter sends, Shift+Enter makes a new line. */
+/** The input field for messages to the agent: Enter sends, Shift+Enter starts a new line. */
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import { Button } from '../../ui/button.tsx'
 
@@ -9,7 +9,7 @@ const MOST_ROWS = 10
 export function Composer({ running, onSend, onStop }: ComposerProps) {
   const [text, setText] = useState('')
   const field = useRef<HTMLTextAreaElement>(null)
-  // On a phone the keyboard would cover half of the page.
+  // No focus on a phone: the keyboard would cover half of the page.
   useEffect(() => {
     if (matchMedia('(pointer: fine)').matches) field.current?.focus()
   }, [])

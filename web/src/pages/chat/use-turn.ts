@@ -1,4 +1,4 @@
-/** A turn of the agent, as the page follows it: sends the request, takes the events as they come, can be stopped. */
+/** A turn of the agent as the page follows it: sends the request, receives the events, can stop the turn. */
 import { useCallback, useEffect, useEffectEvent, useRef, useState } from 'react'
 import type { AgentEvent } from '../../../../src/agent/events.ts'
 import { ApiError, addressOf, fetchApi, sendJson } from '../../api.ts'
@@ -8,10 +8,10 @@ import { type ChatItem, withEvent } from './chat-items.ts'
 export type Turn = {
   items: readonly ChatItem[]
   running: boolean
-  /** Whether the agent has answered anything yet: from then on there is a session. */
+  /** Whether the agent has answered; from then on the session exists. */
   begun: boolean
   error: unknown
-  /** What the turn cost so far, in dollars. */
+  /** The cost of the turn so far, in dollars. */
   cost: number
   send(request: { session: string; text: string; persona: string | undefined }): void
   stop(): void
@@ -20,9 +20,9 @@ export type Turn = {
 }
 
 type TurnOptions = {
-  /** Whether a turn may be running already. */
+  /** Whether a turn may already be running. */
   follows: boolean
-  /** Called when everything of the turn is in the ledger. */
+  /** Called when the whole turn is in the ledger. */
   onEnd(): void
 }
 
@@ -33,7 +33,7 @@ export function useTurn(session: string, { follows, onEnd }: TurnOptions): Turn 
   const [error, setError] = useState<unknown>()
   const [cost, setCost] = useState(0)
   const stream = useRef<AbortController>(null)
-  // Leaving the page stops following, not the agent.
+  // Leaving the page stops following the turn, but not the agent.
   useEffect(() => () => stream.current?.abort(), [])
   const take = (event: AgentEvent) => {
     setBegun(true)
@@ -73,7 +73,7 @@ export function useTurn(session: string, { follows, onEnd }: TurnOptions): Turn 
   const attach = useEffectEvent(() => {
     run([], signal => findTurn(session, signal))
   })
-  // A turn goes on when nobody looks: opening its session again follows it from its beginning.
+  // A turn continues without listeners: opening its session again follows it from its beginning.
   useEffect(() => {
     if (follows) attach()
   }, [follows])
@@ -88,7 +88,7 @@ export function useTurn(session: string, { follows, onEnd }: TurnOptions): Turn 
     clear,
     stop: () => void sendJson('POST', '/agent/sessions/{session}/stop', { params: { session } }).catch(setError),
     answer: async (id, yes) => {
-      // Told at once, so that a key that is pressed twice answers once.
+      // Shown at once, so that pressing a key twice answers only once.
       take({ type: 'approved', id, yes })
       await sendJson('POST', '/agent/sessions/{session}/approvals/{id}', { params: { session, id }, body: { yes } })
     },
@@ -105,7 +105,7 @@ function startTurn({ session, text, persona }: Request, signal: AbortSignal): Pr
   return fetchApi(addressOf(TURNS, { session }), { method: 'POST', body, headers, signal })
 }
 
-/** The turn that runs in a session, if one does. */
+/** The running turn of a session, if there is one. */
 async function findTurn(session: string, signal: AbortSignal): Promise<Response | undefined> {
   try {
     return await fetchApi(addressOf(TURNS, { session }), { signal })

@@ -1,4 +1,4 @@
-/** Tells the user of the chat that changes to their memory wait for a decision, until it is made. */
+/** Tells the user in the chat that changes to their memory wait for a decision. */
 import { useLive } from '../../live.ts'
 import { useResource } from '../../resource.ts'
 import { hrefOf } from '../../route.ts'
@@ -12,7 +12,7 @@ export function Waiting() {
   useLive(event => {
     if (event.type.startsWith('proposal.') || event.type === 'reset') users.reload()
   })
-  // What other processes decide or propose tells no event.
+  // Proposals and decisions of other processes send no event.
   useEvery(LOOK_MS, users.reload)
   const { own, users: all = [] } = users.value ?? {}
   const open = all.find(({ user }) => user === own)?.open ?? 0

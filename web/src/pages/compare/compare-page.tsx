@@ -1,6 +1,6 @@
 /**
- * A session under several policies side by side: what each would have sent and cost, and what it would have kept of
- * what the agent needed later. The replay runs on the server; no model is called. Rows come one by one, as they are done.
+ * Several planners compared on one session: what each would have sent and cost, and how many later quotes would have
+ * stayed visible. The replay runs on the server; no model is called. Rows appear one by one.
  */
 
 import { useEffect, useMemo, useState } from 'react'
@@ -136,7 +136,7 @@ function toneOf(policies: readonly PolicyInfo[], name: string): number {
   return policies.findIndex(policy => policy.name === name) % TONE_COUNT
 }
 
-/** What is asked for: each planner that is ticked, and thrifty at every setting of its knob. */
+/** The planners to replay: each selected one, and thrifty at every level of its knob. */
 function wantedBy(chosen: readonly string[]): string[] {
   const plain = chosen.filter(name => name !== KNOBBED)
   return chosen.includes(KNOBBED) ? [...plain, ...KEEPS.map(keep => `${KNOBBED}@${keep}`)] : plain
@@ -153,7 +153,7 @@ function Sentence({ best, base }: { best: Costs; base: Costs | undefined }) {
   )
 }
 
-/** Asks for one policy after the other, so that each is shown when it is there; what is known is not asked again. */
+/** Requests one policy at a time, so that each result is shown when it is ready; known results are kept. */
 function useComparison(session: string, chosen: readonly string[]) {
   const [rows, setRows] = useState<ReadonlyMap<string, Costs>>(new Map())
   const [running, setRunning] = useState<string>()

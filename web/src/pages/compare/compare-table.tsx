@@ -1,4 +1,6 @@
-/** The table of a comparison: sums of each planner, and on request the decisions behind them. Cards on a phone. */
+/**
+ * The table of a comparison: results of each planner, and its decisions on request. On a phone it is a list of cards.
+ */
 
 import { useState } from 'react'
 import type { Costs } from '../../api-types.ts'

@@ -1,4 +1,4 @@
-/** What a comparison says of one planner, and which of them to recommend. Pure. */
+/** The results of planners in a comparison, and which planner to recommend. Pure. */
 
 import type { KeepLevel } from '../../../../src/planner/tuning.ts'
 import type { Costs } from '../../api-types.ts'
@@ -6,7 +6,7 @@ import type { Costs } from '../../api-types.ts'
 /** The share of later quotes that must still be visible. */
 export const LIMIT = 0.95
 
-/** The words of the knob. */
+/** The levels of the knob. */
 export const KEEPS: readonly KeepLevel[] = ['least', 'less', 'normal', 'more', 'most']
 
 /** A point in the picture of costs. */
@@ -17,13 +17,13 @@ export function nameOf({ policy, keep }: Pick<Costs, 'policy' | 'keep'>): string
   return keep === null ? policy : `${policy} · ${keep}`
 }
 
-/** The cheapest that keeps enough; what keeps less is never recommended. */
+/** The cheapest planner that keeps enough; one that keeps less is never recommended. */
 export function bestOf(rows: readonly Costs[]): Costs | undefined {
   const good = rows.filter(({ evidence }) => evidence >= LIMIT)
   return good.reduce<Costs | undefined>((best, row) => (!best || row.dollars < best.dollars ? row : best), undefined)
 }
 
-/** The cheapest first; those that keep too little last. */
+/** Cheapest first; planners that keep too little come last. */
 export function inOrder(rows: readonly Costs[]): { good: Costs[]; below: Costs[] } {
   const sorted = rows.toSorted((a, b) => a.dollars - b.dollars)
   return {

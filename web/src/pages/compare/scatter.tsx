@@ -12,7 +12,7 @@ const RIGHT = 22
 const TOP = 16
 const BOTTOM = 40
 
-/** `best` has a ring: the one to recommend, or the one that is looked at. */
+/** `best` gets a ring: the recommended or the selected planner. */
 type ScatterProps = { rows: readonly Point[]; best: Point | undefined; toneOf(policy: string): number }
 
 export function Scatter({ rows, best, toneOf }: ScatterProps) {
@@ -98,16 +98,16 @@ export function Scatter({ rows, best, toneOf }: ScatterProps) {
   )
 }
 
-/** The points of the knob are told by the curve; only its ends and the best of it have a name. */
+/** The curve shows the points of the knob; only its ends and the best point are labelled. */
 function labelled(rows: readonly Point[], best: Point | undefined): Point[] {
   return rows.filter(row => row === best || row.keep === null || row.keep === 'normal' || row.keep === 'least')
 }
 
 const LINE = 14
-/** The name of a place of the knob is above the curve, not on it. */
+/** The label of a point of the knob is above the curve. */
 const ABOVE = -10
 
-/** Names that would lie on each other move apart: from the top down, each as high as it may. */
+/** Labels that would overlap move apart, from top to bottom. */
 function placed(rows: readonly Point[], y: (dollars: number) => number): { row: Point; place: number }[] {
   const all: { row: Point; place: number }[] = []
   for (const row of rows.toSorted((a, b) => b.dollars - a.dollars)) {
@@ -120,5 +120,5 @@ function placed(rows: readonly Point[], y: (dollars: number) => number): { row: 
   return all
 }
 
-/** Of the share that stays visible: names of points so close share a column. */
+/** A distance in the share that stays visible: points closer than this share a column of labels. */
 const NEAR = 0.1

@@ -1,4 +1,7 @@
-/** One block: read it, edit it (a change underneath is shown, not overwritten), look back, and bring a version back. */
+/**
+ * One block: read it, edit it (a change by others is shown and not overwritten), see its history, and restore a
+ * version.
+ */
 
 import { useState } from 'react'
 import { ApiError } from '../../api.ts'
@@ -17,7 +20,7 @@ import { OwnWordsEditor, useOwnWords } from './own-words.tsx'
 type BlockViewProps = {
   user: string
   label: string
-  /** Absent where it was deleted: its history is still there. */
+  /** Undefined if the block was deleted; its history still exists. */
   block: Block | undefined
   changes: number
   onChanged(): void
@@ -111,7 +114,7 @@ type EditBlockProps = { user: string; block: Block; onDone(): void; onCancel(): 
 
 function EditBlock({ user, block, onDone, onCancel }: EditBlockProps) {
   const own = useOwnWords(block)
-  // The version that the text was written for: a change underneath does not move it.
+  // The version that the edited text is based on; a change by others does not move it.
   const [base, setBase] = useState(block)
   const [problem, setProblem] = useState<string>()
   const isOld = block.version !== base.version

@@ -1,4 +1,4 @@
-/** The blocks themselves: each with its text, its history and what every version changed. */
+/** The list of blocks, each with its text, its history and the changes of every version. */
 import { useDeferredValue, useState } from 'react'
 import { useResource } from '../../resource.ts'
 import { replaceQuery, useRoute } from '../../route.ts'

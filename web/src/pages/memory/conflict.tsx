@@ -1,6 +1,6 @@
 /**
- * Two changes of the same lines, in three columns: how it was, how it is now, and what is proposed. A choice for each
- * place goes into the text below, which can be changed freely before it is kept.
+ * Two changes of the same lines in three columns: the old text, the current text, and the proposed text. The choices
+ * fill the text below, which can be edited before it is saved.
  */
 import type { Region } from '../../api-types.ts'
 import { Button } from '../../ui/button.tsx'
@@ -9,7 +9,7 @@ import { OwnWordsEditor, useOwnWords } from './own-words.tsx'
 
 export type ConflictData = {
   regions: readonly Region[]
-  /** The merged text with the places marked. */
+  /** The merged text with conflict markers. */
   marked: string
   title: string
   titles?: { base: string; now: string; proposed: string } | undefined
@@ -20,7 +20,7 @@ type Disputed = Extract<Region, { type: 'conflict' }>
 type ConflictProps = {
   conflict: ConflictData
   now: string
-  /** What the third column is called. */
+  /** The title of the third column. */
   proposedName?: string
   keepLabel: string
   busy: boolean
@@ -103,7 +103,7 @@ export function Conflict(props: ConflictProps) {
   )
 }
 
-/** How the server marks a place in the merged text. */
+/** The conflict marker of the server for a place in the merged text. */
 function markOf({ now, base, proposed }: Disputed): string {
   return `<<<<<<< now\n${ended(now)}||||||| base\n${ended(base)}=======\n${ended(proposed)}>>>>>>> proposed\n`
 }

@@ -1,4 +1,4 @@
-/** What a person decides on proposals, told when it is done; an approval can be taken back at once. */
+/** Decisions on proposals. A notice confirms each one, and an approval can be undone from it. */
 
 import { ApiError } from '../../api.ts'
 import type { Proposal } from '../../api-types.ts'
@@ -26,7 +26,10 @@ export function useDecisions(user: string, list: { leave(gone: readonly Proposal
   }
   return {
     approveOne,
-    /** One after the other: a later one may build on an earlier one. What conflicts stays, and is told. */
+    /**
+     * One after the other, because a later proposal may build on an earlier one. Conflicting proposals stay open and
+     * are reported.
+     */
     async approve(proposals: readonly Proposal[]) {
       const [only] = proposals
       if (proposals.length === 1 && only) return void (await approveOne(only))
@@ -61,7 +64,7 @@ export function useDecisions(user: string, list: { leave(gone: readonly Proposal
       if (done.length > 0) toasts.show({ text: done.length === 1 ? 'Rejected.' : `Rejected ${done.length}.` })
       reload()
     },
-    /** Throws what the server says, so that a conflict can be shown where it is settled. */
+    /** Throws the error of the server, so that a conflict can be shown and resolved. */
     async revert(proposal: Proposal, body?: string) {
       await revert(user, proposal.id, body)
       toasts.show({ text: `Reverted: ${proposal.label}.` })

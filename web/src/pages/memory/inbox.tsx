@@ -1,6 +1,5 @@
 /**
- * Proposals as an inbox: a list to walk through with j and k, each decided on with a, r or e; several at once where
- * they are ticked.
+ * Proposals as an inbox: j and k move through the list, a, r and e decide; several can be selected and decided at once.
  */
 
 import { useEffect, useState } from 'react'
@@ -111,7 +110,7 @@ function useProposals(user: string, state: ProposalState, changes: number) {
   const list = useResource(`${user} ${state}`, signal => readProposals(user, state, signal))
   useReload(changes, list.reload)
   const proposals = list.value?.proposals ?? []
-  // What is decided leaves at once, so that the next key is for the next proposal.
+  // A decided proposal leaves the list at once, so that the next key applies to the next proposal.
   const leave = (gone: readonly Proposal[]) => {
     const left = proposals.filter(({ id }) => !gone.some(one => one.id === id))
     if (list.value) list.set({ ...list.value, proposals: left })
@@ -119,7 +118,7 @@ function useProposals(user: string, state: ProposalState, changes: number) {
   return { list, proposals, decide: useDecisions(user, { leave, reload: list.reload }) }
 }
 
-/** Which one is looked at. What was decided leaves the list, and the next one moves up into its place. */
+/** The selected proposal. When it leaves the list after a decision, the next one takes its place. */
 function useChosen(proposals: readonly Proposal[], id: string | null) {
   const [place, setPlace] = useState(0)
   const found = proposals.findIndex(proposal => proposal.id === id)
@@ -235,7 +234,7 @@ function Row({ proposal, chosen, onChoose, ticked, onTick }: RowProps) {
 
 export const CONFIDENCE = { low: 'badge-warn', medium: 'badge', high: 'badge-good' } as const
 
-/** Reads anew when something was told of, and not when first shown. */
+/** Reloads after an event, but not on the first render. */
 export function useReload(changes: number, reload: () => void): void {
   const [seen, setSeen] = useState(changes)
   useEffect(() => {

@@ -1,9 +1,9 @@
-/** Memory as the API has it: blocks with their versions, proposals, and what a person decides on them. */
+/** The memory routes of the API: blocks with their versions, proposals, and decisions on them. */
 
 import { getJson, sendJson } from '../../api.ts'
 import type { Block, ProposalState } from '../../api-types.ts'
 
-/** A body of one's own, and the version of the block that it was written for. */
+/** A body written by the user, and the version of the block that it is based on. */
 export type OwnWords = { body: string; title?: string; seen: string | null }
 
 const PAGE = 200

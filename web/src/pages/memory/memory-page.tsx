@@ -1,4 +1,4 @@
-/** Memory: what agents know of a user, and what they propose to change. They propose; the person here decides. */
+/** Memory: what agents know about a user, and the changes that they propose. Only the user decides. */
 import { useMemo, useState } from 'react'
 import { useLive } from '../../live.ts'
 import { useResource } from '../../resource.ts'
@@ -26,7 +26,7 @@ export function MemoryPage() {
     if (isOurs) setChanges(old => old + 1)
     if (event.type.startsWith('proposal.') || event.type === 'reset') users.reload()
   })
-  // Other processes (MCP over stdio, the command line) propose without the server, so we look now and then.
+  // Other processes (MCP over stdio, the command line) make proposals without the server, so the page polls.
   useEvery(LOOK_MS, () => {
     setChanges(old => old + 1)
     users.reload()

@@ -1,4 +1,4 @@
-/** A new block, written by the person: its label is how agents name it. */
+/** A form for a new block. Agents refer to a block by its label. */
 import { useState } from 'react'
 import { messageOf } from '../../api.ts'
 import { Dialog } from '../../ui/dialog.tsx'

@@ -1,6 +1,6 @@
 /**
- * A text in one's own words, with what it changes shown below while one types. Hidden characters, which no text field
- * shows, are counted and can be taken out.
+ * A text field that shows below what the typed text changes. Hidden characters, which a text field does not show, are
+ * counted and can be removed.
  */
 import { type ReactNode, useDeferredValue, useId, useState } from 'react'
 import { hiddenIn, reveal } from '../../../../src/memory/diff.ts'
@@ -17,7 +17,7 @@ type OwnWordsProps = {
   own: OwnWords
   /** What is there now. */
   now: string
-  /** What cannot be saved as it is, and why. */
+  /** Why the text cannot be saved. */
   problem?: string | undefined
   children: ReactNode
 }
@@ -58,7 +58,7 @@ export function OwnWordsEditor({ label, own, now, problem, children }: OwnWordsP
 
 type OwnWords = ReturnType<typeof useOwnWords>
 
-/** What one types, kept apart from what it began with. */
+/** The typed text, separate from the initial text. */
 export function useOwnWords(start: { body: string; title?: string | undefined }) {
   const [body, setBody] = useState(start.body)
   const [title, setTitle] = useState(start.title ?? '')

@@ -1,4 +1,4 @@
-/** Rejecting, with a word to the agent if one likes: a proposal that was rejected does not come back by itself. */
+/** Rejects proposals, with an optional reason for the agent. A rejected proposal is not suggested again. */
 
 import { useState } from 'react'
 import type { Proposal } from '../../api-types.ts'

@@ -1,4 +1,4 @@
-/** One proposal as the person who decides on it needs it: what changes, why, from where, and what a screen would hide. */
+/** One proposal with everything needed to decide: the change, the reason, its source, and hidden characters. */
 
 import { useState } from 'react'
 import { ApiError } from '../../api.ts'
@@ -22,10 +22,10 @@ type ReviewProps = {
   changes: number
   editing: boolean
   onEdit(on: boolean): void
-  /** Says whether it was done. */
+  /** Returns whether it was done. */
   onApprove(own?: OwnWords): Promise<boolean>
   onReject(): void
-  /** Throws a conflict. */
+  /** Throws on a conflict. */
   onRevert(body?: string): Promise<void>
 }
 
@@ -204,7 +204,10 @@ function EditAndApprove({ start, now, busy, cancel, onCancel, onApprove }: EditP
   )
 }
 
-/** What was decided, and for an approval the way back: a later change in the same place is settled by hand. */
+/**
+ * A decided proposal. An approval can be reverted here; if the same place has changed since, the user resolves the
+ * conflict.
+ */
 function Decided({ proposal, now, onRevert }: { proposal: Proposal; now: string } & Pick<ReviewProps, 'onRevert'>) {
   const [conflict, setConflict] = useState<ConflictData>()
   const [busy, setBusy] = useState(false)

@@ -1,6 +1,6 @@
 /**
- * What a person can do to what the model is shown. Each is one request to the API, told in a notice that offers to
- * take it back; then the page reads anew.
+ * The user's actions on the view of a session. Each is one request to the API; a notice confirms it and offers to undo
+ * it, and the page reloads.
  */
 import { createContext, useContext, useMemo } from 'react'
 import { getJson, sendJson } from '../../api.ts'
@@ -26,17 +26,17 @@ export type Actions = {
   putBack(ids: readonly string[]): Promise<boolean>
 }
 
-/** From one text to another, both included. */
+/** From one text to another, inclusive. */
 export type Replacement = { start: string; end: string; replacement: string }
 
-/** `scale`: the provider's tokens for one of ours. */
+/** `scale` is the number of the provider's tokens per token of ours. */
 export function useActions(session: string, reload: () => void, scale: number): Actions {
   const { show, attempt } = useToasts()
   return useMemo(() => {
     const params = { session }
     const setPin = (body: { entry: number; part?: number; on?: boolean }) =>
       sendJson('POST', '/sessions/{session}/pin', { params, body })
-    // The page reads anew in any case: what failed may have met a change by others.
+    // The page reloads in any case: a failure may be due to a change by others.
     const run = (work: () => Promise<void>) => attempt(work).finally(reload)
     const undo = async (edit: string) => {
       await run(async () => {
@@ -83,7 +83,7 @@ export function useActions(session: string, reload: () => void, scale: number): 
           made(text, edit)
         })
       },
-      // A part is pinned by itself or with its entry: both are taken back.
+      // A part is pinned by itself or through its entry: both pins are removed.
       unpin: async (entry, parts) => {
         await run(async () => {
           await setPin({ entry, on: false })
@@ -117,10 +117,10 @@ export function useActions(session: string, reload: () => void, scale: number): 
   }, [session, reload, scale, show, attempt])
 }
 
-/** What rows deep in the conversation need. */
+/** Actions and state for rows deep in the conversation. */
 export type Steering = {
   actions: Actions
-  /** Tokens of the provider for one of those that edits count. */
+  /** Tokens of the provider per token that edits count. */
   scale: number
   /** Dollars that each edit saved so far. */
   worth: ReadonlyMap<string, number>

@@ -1,6 +1,6 @@
 /**
- * What a call does and to what, by the same rules as the engine: a result is named after its call. Calls are learnt as
- * their entries are read; a result whose call was not read yet is named by its tool alone. Pure.
+ * What a tool call does and to which file, command or query, by the same rules as in the engine. A result is named
+ * after its call; if the call has not been read yet, only the tool is known. Pure.
  */
 import { type CallInfo, describeCall } from '../../../../src/calls/tool-kinds.ts'
 import type { Message, Part } from '../../api-types.ts'
@@ -26,7 +26,7 @@ export class CallNames {
 
 const MOST = 60
 
-/** Of a long path the end says more, of a command the beginning. */
+/** A long path is shortened at its beginning, a command at its end. */
 function labelOf({ path, command, query }: CallInfo): string {
   if (path !== undefined) return path.length > MOST ? `…${path.slice(1 - MOST)}` : path
   const text = (command ?? query ?? '').replace(/\s+/g, ' ')

@@ -1,4 +1,4 @@
-/** Before a call that writes a whole cold prompt again: what it costs, and the edit that is free right then. */
+/** A notice before a call with a cold cache: its cost, and the edits that are free now. */
 import { useEffect } from 'react'
 import type { Moment } from '../../api-types.ts'
 import { Button } from '../../ui/button.tsx'
@@ -6,10 +6,10 @@ import { price, tokens } from '../../ui/format.ts'
 
 type ColdMomentProps = {
   moment: Moment | undefined
-  /** When the session was last used; one of long ago is hardly gone on with. */
+  /** When the session was last used; nothing is shown for old sessions. */
   usedAt: number | undefined
   onChoose(ids: readonly string[]): void
-  /** Reads anew, when the cache has gone cold meanwhile. */
+  /** Reloads when the cache has become cold meanwhile. */
   reload(): void
 }
 

@@ -1,4 +1,4 @@
-/** "Compact from here to here": the summary to show instead, to be read and changed before it is used. */
+/** "Compact from here to here": the summary to show instead, which can be read and changed before it is used. */
 import { useState } from 'react'
 import { messageOf, sendJson } from '../../api.ts'
 import type { CompactPreview } from '../../api-types.ts'
@@ -114,7 +114,7 @@ function EntryInput({ label, value, min = 0, max, onChange }: EntryInputProps) {
 
 const TYPING_MS = 300
 
-/** While somebody types, the sum is asked for when they pause. */
+/** While the user types, the new numbers are requested after a pause. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     setTimeout(() => (signal.aborted ? reject(signal.reason) : resolve()), ms)

@@ -1,6 +1,6 @@
 /**
- * The context map: every part of the conversation as a bar in order, its width its tokens, its colour its kind; above
- * as it happened, below as the model is shown it. A click, or the arrows and Enter, go to the part.
+ * The context map: every part of the conversation as a bar, in order. The width is its tokens, the colour its kind; the
+ * upper row is the original, the lower row the view. A click, or the arrow keys and Enter, lead to the part.
  */
 import { type KeyboardEvent, type PointerEvent, useEffect, useLayoutEffect, useMemo, useState } from 'react'
 import type { Bar, ContextMap as MapData, Turn } from '../../api-types.ts'
@@ -18,12 +18,14 @@ import './context-map.css'
 
 export type ContextMapProps = {
   map: MapData
-  /** The entries that the reader sees in the conversation. */
+  /** The entries on the screen. */
   visible?: { from: number; to: number } | undefined
   onChoose?: (bar: Bar) => void
-  /** The turns of the session: the map can show them in the place of parts, and can be zoomed. */
+  /** The turns of the session. With them, the map can show turns instead of parts, and can be zoomed. */
   turns?: readonly Turn[] | undefined
-  /** What a policy would have shown of a recording: the lower row, where it would only repeat the upper one. */
+  /**
+   * What a policy would have shown of a recording; it replaces the lower row, which would be the same as the upper one.
+   */
   ghost?: { name: string; bars: Bar[]; shown: number } | undefined
 }
 
@@ -169,7 +171,7 @@ function withGhost(map: MapData, ghost: ContextMapProps['ghost']): MapData {
 
 type Parts = { only: KindGroup | undefined; chosen: Box | undefined; cold: boolean; isGhost: boolean }
 
-/** What of the conversation is on the screen, as a bracket over the upper row. */
+/** The stretch of the conversation that is on the screen, as a bracket over the upper row. */
 function Visible({ layout, visible }: { layout: MapLayout; visible: ContextMapProps['visible'] }) {
   const span = visible && spanOf(layout, 'raw', visible.from, visible.to)
   return span && <div className="map-visible" style={{ left: span.x, width: span.width }} />
@@ -204,7 +206,7 @@ function editsOf({ edits }: Bar): string {
   return ids.length <= 3 ? ids.join(', ') : plural(ids.length, 'edit')
 }
 
-/** The window on a scale of its own: how much of it is used, how much would be, and where the policy makes room. */
+/** The context window as a gauge: used tokens, tokens without edits, and the thresholds of the policy. */
 function Gauge({ map: { window, overhead, tokens: size, marks } }: { map: MapData }) {
   const at = (value: number) => `${Math.min(100, (value / Math.max(1, window)) * 100).toFixed(2)}%`
   const used = overhead + size.shown
@@ -258,7 +260,7 @@ function Legend({ map, only, onOnly }: { map: MapData; only: KindGroup | undefin
   )
 }
 
-/** Counts up when the colours of the page change. */
+/** Counts the changes of the colour theme. */
 function useThemeRounds(): number {
   const [round, setRound] = useState(0)
   useEffect(() => {
@@ -320,7 +322,7 @@ function inWords(bar: Bar): string {
   return `${tool ?? kind} ${label}, ${where}, ${size}${pinned ? ', pinned' : ''}`
 }
 
-/** The whole map in a sentence or two, for those who do not see it. */
+/** The map in one or two sentences, for screen readers. */
 function summaryOf({ tokens: size, overhead, window, cached, cold, bars }: MapData): string {
   const edited = bars.filter(({ edits }) => edits.length > 0).length
   const kinds = totalsOf(bars)

@@ -1,6 +1,6 @@
 /**
- * The context editor: what fills the window by cost, what taking some of it out costs before it is done, stretches that
- * could go, a stretch of one's own, and what the client's own compaction dropped. Everything is an edit, to be undone.
+ * The context editor: the parts in view by cost, the price of removing them, stretches that could be removed, a stretch
+ * of the user's choice, and parts that the client's own compaction removed. Every change is an edit and can be undone.
  */
 import { useState } from 'react'
 import type { EditPrice, Moment, PricedPart } from '../../api-types.ts'
@@ -18,7 +18,7 @@ type ContextTabProps = {
   session: string
   length: number
   moment: Moment | undefined
-  /** The ids of the parts that are ticked. */
+  /** The ids of the selected parts. */
   chosen: readonly string[]
   onChosen(ids: readonly string[]): void
   onOpen(entry: number): void
@@ -93,7 +93,7 @@ function PartRow({ part, isChosen, onToggle, onOpen }: PartRowProps) {
 
 type PriceBarProps = { session: string; length: number; ids: readonly string[]; isCold: boolean; onDone(): void }
 
-/** What taking these out costs and saves, before it is done. */
+/** The cost and the saving of removing the selected parts. */
 function PriceBar({ session, length, ids, isCold, onDone }: PriceBarProps) {
   const { actions } = useSteering()
   const query = { drop: ids.join(',') }

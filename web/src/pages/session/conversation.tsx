@@ -1,6 +1,6 @@
 /**
- * The conversation, virtualised: of ten thousand entries only those on the screen are elements, and only those near it
- * are read. The page itself scrolls, so that keys, phones and the browser's own search of what is visible work.
+ * The conversation as a virtual list: only the entries on the screen are elements, and only entries near them are read.
+ * The page itself scrolls, so that keys, phones and the browser's search in visible text work.
  */
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import {
@@ -22,7 +22,7 @@ import type { EditIndex } from './edit-index.ts'
 import type { EntryPages } from './entry-pages.ts'
 import { EntryRow } from './entry-row.tsx'
 
-/** How a jump is asked for from elsewhere on the page. */
+/** Scrolls the conversation to an entry. */
 export type Jump = (entry: number) => void
 
 export type ConversationProps = {
@@ -32,7 +32,7 @@ export type ConversationProps = {
   edits: EditIndex
   bars: ReadonlyMap<string, Bar>
   chosen: number | undefined
-  /** Entries from here on were not there yet at the call that is looked at. */
+  /** Entries from this number on did not exist at the selected call. */
   until: number
   marks: readonly string[]
   jump: RefObject<Jump | undefined>
@@ -43,7 +43,7 @@ export type ConversationProps = {
 
 const ESTIMATE = 150
 const OVERSCAN = 4
-/** Rows above a jump stay clear of what sticks to the top. */
+/** Distance in pixels between the bars at the top and an entry that was jumped to. */
 const CLEAR = 24
 
 export const Conversation = memo(function Conversation(props: ConversationProps) {
@@ -108,7 +108,7 @@ export const Conversation = memo(function Conversation(props: ConversationProps)
   )
 })
 
-/** Follows a session that grows while its end is on the screen; counts what is new while it is not. */
+/** Follows a growing session while its end is on the screen; otherwise counts new entries. */
 function useFresh(total: number, last: number | undefined, follow: Jump): number {
   const [seen, setSeen] = useState(total)
   const before = useRef(total)
@@ -119,15 +119,15 @@ function useFresh(total: number, last: number | undefined, follow: Jump): number
     const grew = total > before.current
     before.current = total
     if (isAtEnd) setSeen(total)
-    // A session of which all fits on the screen is read from its beginning.
+    // A session that fits on the screen is read from its beginning.
     if (grew && wasAtEnd && scrollY > 0) latest(total - 1)
   }, [total, last, isAtEnd])
   return isAtEnd ? 0 : total - seen
 }
 
 /**
- * A leap lands on rows whose size is not known before they are read and drawn, below a map that is still to come: it is
- * made again until they are there, unless the reader takes over.
+ * Jumps to an entry. The rows there have no known size before they are rendered, so the jump is repeated until they
+ * have, unless the user scrolls.
  */
 function useJump(jump: ConversationProps['jump'], leap: Jump, isThere: boolean): void {
   const goal = useRef<number>(undefined)
@@ -163,7 +163,10 @@ function useJump(jump: ConversationProps['jump'], leap: Jump, isThere: boolean):
   })
 }
 
-/** How far down the page the list begins, and how much stays at the top of the window; both change with what is above. */
+/**
+ * The offset of the list on the page, and the height of the bars at the top of the window; both change with the content
+ * above.
+ */
 function useMeasures(element: RefObject<HTMLElement | null>): { margin: number; stuck: number } {
   const [measures, setMeasures] = useState({ margin: 0, stuck: 0 })
   useLayoutEffect(() => {
@@ -185,7 +188,7 @@ function useMeasures(element: RefObject<HTMLElement | null>): { margin: number; 
 function stuckHeight(): number {
   let height = 0
   for (const element of document.querySelectorAll<HTMLElement>('[data-sticks]')) {
-    // What shrinks when one scrolls says to what.
+    // An element that shrinks on scrolling declares its final height.
     const size = Number(element.dataset['sticks']) || element.offsetHeight
     if (getComputedStyle(element).position === 'sticky') height += Math.min(size, element.offsetHeight)
   }
@@ -194,7 +197,7 @@ function stuckHeight(): number {
 
 type Item = { index: number; start: number; end: number }
 
-/** The entries that the reader sees, without those that are only prepared. */
+/** The entries on the screen, without those rendered in advance. */
 function seenRange(items: readonly Item[], scrolled: number, stuck: number): [number | undefined, number | undefined] {
   const bottom = scrolled + innerHeight
   const seen = items.filter(({ start, end }) => end > scrolled + stuck && start < bottom)

@@ -1,4 +1,4 @@
-/** Deleting a session for good: says first what goes and what stays. */
+/** Deletes a session permanently, after listing what is deleted and what is kept. */
 import { sendJson } from '../../api.ts'
 import { useResource } from '../../resource.ts'
 import { hrefOf, navigate } from '../../route.ts'

@@ -1,4 +1,4 @@
-/** A part is replaced by a summary in the user's own words. */
+/** Replaces a part by a summary in the user's own words. */
 import { useState } from 'react'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Text } from '../../ui/text.tsx'

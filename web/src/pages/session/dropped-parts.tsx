@@ -1,4 +1,4 @@
-/** What the client's own compaction took out of the conversation: to look at, and to put back. */
+/** Parts that the client's own compaction removed: shows them, and puts them back. */
 import { useState } from 'react'
 import { getJson } from '../../api.ts'
 import { useResource } from '../../resource.ts'
@@ -58,7 +58,7 @@ export function DroppedParts({ session, length }: { session: string; length: num
 
 type PartLinesProps = { part: { tokens: number; preview: string }; what: string; onLook(): void }
 
-/** What a part is, its size, and its first words. */
+/** The kind of a part, its size, and its first words. */
 export function PartLines({ part, what, onLook }: PartLinesProps) {
   return (
     <>

@@ -1,6 +1,6 @@
 /**
- * The edits of a session by where they show: by id, the summaries of whole stretches, and what was put
- * behind an entry. Pure.
+ * The edits of a session by the place where they show: edits by id, summaries of stretches, and messages inserted after
+ * an entry. Pure.
  */
 import type { EditState, Entry, Message, Part } from '../../api-types.ts'
 
@@ -9,7 +9,7 @@ export type Stretch = { from: number; to: number; edit: EditState }
 export type EditIndex = {
   all: readonly EditState[]
   byId: ReadonlyMap<string, EditState>
-  /** Stretches in force that lie in no other, by their first entry. */
+  /** Edits of stretches in force that are not inside another one, by their first entry. */
   stretches: ReadonlyMap<number, Stretch>
   behind: ReadonlyMap<number, readonly EditState[]>
 }
@@ -43,7 +43,7 @@ function outerFirst(a: Stretch, b: Stretch): number {
   return a.from - b.from || b.to - a.to || b.edit.seq - a.edit.seq
 }
 
-/** The messages that an edit puts into the view. */
+/** The messages that an edit inserts into the view. */
 export function messagesOf({ replacement }: Pick<EditState, 'replacement'>): readonly Message[] {
   return replacement !== null && typeof replacement === 'object' && 'messages' in replacement
     ? replacement.messages
@@ -53,13 +53,16 @@ export function messagesOf({ replacement }: Pick<EditState, 'replacement'>): rea
 export type PartState = {
   index: number
   original: Part
-  /** What is shown of it; null where it is dropped or hidden. The original itself where nothing touches it. */
+  /** The part in the view; null if it is dropped or hidden; the original itself if no edit touches it. */
   shown: Part | null
   /** The edits in force inside this part. */
   edits: EditState[]
 }
 
-/** Each part of an entry with what is shown of it. A dropped part leaves no gap in what is shown, so they are matched. */
+/**
+ * Each part of an entry with its form in the view. A dropped part leaves no gap there, so the two lists must be
+ * matched.
+ */
 export function partStates(entry: Entry, byId: ReadonlyMap<string, EditState>): PartState[] {
   const own = entry.edits.flatMap(id => byId.get(id) ?? [])
   const left = [...(entry.shown?.parts ?? [])]
@@ -79,7 +82,7 @@ function isOf({ edit }: Part, index: number, byId: ReadonlyMap<string, EditState
   return target?.type === 'part' && target.part === index
 }
 
-/** Who made an edit, as one says it: `policy:thrifty` is the policy thrifty. */
+/** The author of an edit in words: `policy:thrifty` is the policy thrifty. */
 export function authorName(by: string): string {
   return by.startsWith('policy:') ? `policy ${by.slice('policy:'.length)}` : by
 }
@@ -88,7 +91,7 @@ export function entryOf({ target }: Pick<EditState, 'target'>): number {
   return target.type === 'range' ? target.from : target.entry
 }
 
-/** Where an edit applies, in words. */
+/** The place of an edit in words. */
 export function placeName({ target }: Pick<EditState, 'target'>): string {
   if (target.type === 'range') return `entries ${target.from}–${target.to}`
   return target.type === 'after' ? `after entry ${target.entry}` : `entry ${target.entry}`

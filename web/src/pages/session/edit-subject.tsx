@@ -1,4 +1,4 @@
-/** What an edit is about: a tool with its file or command; the place alone where that is not known. Leads there. */
+/** The subject of an edit: a tool with its file or command, or only the place if that is not known. Links to it. */
 import type { Bar, EditState } from '../../api-types.ts'
 import { InlineText } from '../../ui/text.tsx'
 import { entryOf, placeName } from './edit-index.ts'

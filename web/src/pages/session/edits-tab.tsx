@@ -1,4 +1,4 @@
-/** The edits of the session, those that saved most first: why, by whom, what they saved; undo and redo. */
+/** The edits of the session, those that saved most first: reason, author and saving, with undo and redo. */
 import { useMemo, useState } from 'react'
 import type { EditState } from '../../api-types.ts'
 import { Button } from '../../ui/button.tsx'

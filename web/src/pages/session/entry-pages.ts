@@ -1,8 +1,7 @@
 /**
- * The entries of a session in pages, read when they come into sight and forgotten when there are too many.
+ * The entries of a session in pages, read when they come into view and dropped when there are too many.
  *
- * A store that React subscribes to. After `refresh` the old pages stay on the screen until somebody needs them again
- * and they are read anew.
+ * A store for React. After `refresh` the old pages stay on the screen until they are needed again and have been read.
  */
 import { getJson } from '../../api.ts'
 import type { Entry } from '../../api-types.ts'
@@ -34,14 +33,14 @@ export class EntryPages {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Another number whenever something changed. */
+  /** A number that changes whenever something changed. */
   readonly version = (): number => this.#version
 
   get error(): unknown {
     return this.#error
   }
 
-  /** Entries of the session, as far as the last page that was read tells. */
+  /** The number of entries, as of the last page that was read. */
   get total(): number | undefined {
     return this.#total
   }
@@ -50,13 +49,13 @@ export class EntryPages {
     return this.#pages.get(Math.floor(entry / PAGE))?.entries[entry % PAGE]
   }
 
-  /** Says what is on the screen; pages that are missing or old are read. */
+  /** Reports which entries are on the screen; missing or outdated pages are read. */
   need(from: number, to: number): void {
     this.#needed = { from, to }
     this.#next()
   }
 
-  /** Everything may have changed. */
+  /** Marks all pages as outdated. */
   refresh(): void {
     this.#round++
     this.#error = undefined
@@ -95,7 +94,7 @@ export class EntryPages {
       this.#error = undefined
     } catch (error) {
       if (signal.aborted) return
-      // Told on the page; reading goes on when something is needed again.
+      // The page shows the error; reading continues when an entry is needed again.
       this.#error = error
     } finally {
       if (!signal.aborted) this.#loading.delete(page)

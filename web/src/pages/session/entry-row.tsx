@@ -1,4 +1,4 @@
-/** One entry of the conversation: its parts, what is shown instead where it is hidden, and what was put behind it. */
+/** One entry of the conversation: its parts, the text shown instead if it is hidden, and messages inserted after it. */
 import { memo, useState } from 'react'
 import type { Bar, EditState, Entry, Message } from '../../api-types.ts'
 import { Button } from '../../ui/button.tsx'
@@ -20,7 +20,7 @@ export type EntryRowProps = {
   bars: ReadonlyMap<string, Bar>
   names: CallNames
   chosen: boolean
-  /** Not there yet at the call that is looked at. */
+  /** The entry did not exist at the selected call. */
   later: boolean
   marks: readonly string[]
 }
@@ -134,7 +134,7 @@ function EntryHead({ entry: { entry, at, pinned, message }, open, onOpen }: Entr
   )
 }
 
-/** What the model is shown in the place of a whole stretch. */
+/** The messages that the model sees instead of a whole stretch. */
 function StretchCard({ stretch: { from, to, edit } }: { stretch: Stretch }) {
   const title = from === to ? `Instead of entry ${from}` : `Instead of entries ${from}–${to}`
   return <InsertedCard edit={edit} title={title} />

@@ -1,4 +1,4 @@
-/** What the session did to files, and a file as it was after any call. */
+/** The file changes of the session, and a file as it was after any call. */
 
 import { type FormEvent, useState } from 'react'
 import { getJson } from '../../api.ts'

@@ -1,4 +1,4 @@
-/** What can be done with a session as a whole. */
+/** Actions on a whole session. */
 import { useState } from 'react'
 import { hrefOf } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'

@@ -1,4 +1,4 @@
-/** What a part is, in a few groups that can be told apart by colour. Pure. */
+/** Kinds of parts in a few groups, each with its own colour. Pure. */
 
 export type KindGroup =
   | 'system'

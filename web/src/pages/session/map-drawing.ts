@@ -1,6 +1,6 @@
 /**
- * Draws the context map on a canvas: a session of ten thousand parts is one picture, not ten thousand elements.
- * Edited parts are hatched; a ribbon leads from what a part was to what is shown of it.
+ * Draws the context map on a canvas, because a session can have ten thousand parts. Edited parts are hatched; a ribbon
+ * connects each part with its form in the view.
  */
 import { tokens } from '../../ui/format.ts'
 import { ticksTo } from '../../ui/plot-points.ts'
@@ -15,15 +15,15 @@ const CACHE_LINE = 12
 const AXIS = 16
 export const HEIGHT = TOP + ROW + GAP + ROW + CACHE_LINE + AXIS
 const SHOWN_Y = TOP + ROW + GAP
-/** A column of a turn so wide has its number. */
+/** Columns of at least this width show the number of their turn. */
 const NAMED_FROM = 15
 const FONT = '11px system-ui, sans-serif'
-/** Thinner bars touch each other. */
+/** Bars narrower than this have no gap between them. */
 const SEPARATE_FROM = 4
 
 export type Palette = Record<KindGroup | 'sheet' | 'accent' | 'bad' | 'line' | 'ink', string>
 
-/** The colours of the page as it is now, light or dark: an element has them as the browser has resolved them. */
+/** The colours of the current theme, as resolved by the browser. */
 export function readPalette(): Palette {
   const probe = document.body.appendChild(document.createElement('i'))
   const read = (name: string) => {
@@ -44,13 +44,13 @@ export type DrawOptions = {
   only: KindGroup | undefined
   chosen: Box | undefined
   cold: boolean
-  /** The lower row did not happen: it is what a policy would show. */
+  /** The lower row is hypothetical: what a policy would show. */
   isGhost: boolean
-  /** The map is squeezed to a strip, in which letters could not be read. */
+  /** The map is a narrow strip, in which text would not be readable. */
   isCompact: boolean
 }
 
-/** How strong the lower row is drawn where it did not happen. */
+/** Opacity of a hypothetical lower row. */
 const GHOST = 0.4
 
 export function drawMap(context: CanvasRenderingContext2D, layout: MapLayout, options: DrawOptions): void {
@@ -67,7 +67,7 @@ export function drawMap(context: CanvasRenderingContext2D, layout: MapLayout, op
   if (chosen) drawChosen(context, chosen, palette.ink)
 }
 
-/** A part with the ribbon to what became of it, or a whole turn. */
+/** A part with its ribbon, or a whole turn. */
 function drawBox(context: CanvasRenderingContext2D, box: Box, hatch: Hatch, options: DrawOptions): void {
   const { palette, only, isGhost } = options
   const faint = only !== undefined && box.group !== only
@@ -81,7 +81,7 @@ function drawBox(context: CanvasRenderingContext2D, box: Box, hatch: Hatch, opti
   drawBar(context, box.shown, SHOWN_Y, { ...style, alpha: faint ? 0.14 : isGhost ? GHOST : 1 })
 }
 
-/** A turn: its kinds as bands, what is edited hatched in the upper row; its number above it where there is room. */
+/** A turn: its kinds as bands, edited ones hatched in the upper row; its number above it if there is room. */
 function drawColumn(
   context: CanvasRenderingContext2D,
   { bar, raw, shown }: Box,
@@ -126,7 +126,7 @@ function drawBands(
   }
 }
 
-/** Tokens along the bottom. */
+/** The token axis at the bottom. */
 function drawAxis(context: CanvasRenderingContext2D, { width, scale }: MapLayout, palette: Palette): void {
   const y = HEIGHT - 3
   context.fillStyle = palette.ink
@@ -176,7 +176,7 @@ function drawOverhead(context: CanvasRenderingContext2D, { overhead }: MapLayout
   context.fillRect(0, TOP + ROW, width, GAP)
 }
 
-/** Under the second row: what the provider has cached is a line, what it must read anew is dots. */
+/** Below the second row: a line for the cached prefix, dots for tokens that must be written. */
 function drawCache(
   context: CanvasRenderingContext2D,
   { cached, boxes, overhead }: MapLayout,
@@ -194,7 +194,7 @@ function drawCache(
   context.setLineDash([])
 }
 
-/** Around the lower row where it did not happen. */
+/** An outline around a hypothetical lower row. */
 function drawOutline(context: CanvasRenderingContext2D, { boxes, overhead }: MapLayout, colour: string): void {
   const last = boxes.at(-1)
   const end = last ? last.shown.x + last.shown.width : overhead

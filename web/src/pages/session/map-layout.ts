@@ -1,6 +1,6 @@
 /**
- * The places of the bars of the context map: two rows on one scale, as it happened and as it is shown. The shorter the
- * second row, the more the edits have saved. Pure.
+ * Positions of the bars of the context map: two rows on one scale, the original and the view. The difference in length
+ * is what the edits save. Pure.
  */
 import type { Bar, ContextMap } from '../../api-types.ts'
 import { groupOf, type KindGroup } from './kinds.ts'
@@ -10,13 +10,13 @@ export type Span = { x: number; width: number }
 
 export type MapLayout = {
   width: number
-  /** Pixels for one token. */
+  /** Pixels per token. */
   scale: number
-  /** System prompt and tools, in front of both rows. */
+  /** Tokens of system prompt and tools, which precede both rows. */
   overhead: number
   boxes: Box[]
   cached: number
-  /** Where the window ends, if the drawing reaches that far. */
+  /** The end of the window, if it is inside the drawing. */
   limit: number | undefined
 }
 
@@ -47,7 +47,7 @@ export function layoutMap(map: ContextMap, width: number): MapLayout {
   }
 }
 
-/** The bar at a place of a row; the nearest one where bars are thinner than a pixel. */
+/** The bar at a position of a row, or the nearest one if bars are narrower than a pixel. */
 export function boxAt({ boxes }: MapLayout, row: 'raw' | 'shown', x: number): Box | undefined {
   let low = 0
   let high = boxes.length - 1
@@ -60,7 +60,7 @@ export function boxAt({ boxes }: MapLayout, row: 'raw' | 'shown', x: number): Bo
   return found && x >= found[row].x && x <= found[row].x + Math.max(1, found[row].width) ? found : undefined
 }
 
-/** The span of some entries in a row. */
+/** The extent of some entries in a row. */
 export function spanOf({ boxes }: MapLayout, row: 'raw' | 'shown', from: number, to: number): Span | undefined {
   const first = boxes.find(({ bar }) => bar.to >= from)
   const last = boxes.findLast(({ bar }) => bar.entry <= to)
@@ -71,7 +71,7 @@ export function spanOf({ boxes }: MapLayout, row: 'raw' | 'shown', from: number,
 
 export type KindTotal = { group: KindGroup; raw: number; shown: number }
 
-/** Tokens by kind, the largest first: the legend, and the map in words. */
+/** Tokens by kind, largest first, for the legend and the description in words. */
 export function totalsOf(bars: readonly Bar[]): KindTotal[] {
   const totals = new Map<KindGroup, KindTotal>()
   for (const bar of bars) {

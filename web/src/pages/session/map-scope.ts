@@ -1,4 +1,4 @@
-/** What of the map is drawn: all of it or a stretch of entries, by part or by turn. Pure. */
+/** The scope of the map: all of it or a stretch of entries, by part or by turn. Pure. */
 import type { Bar, ContextMap, Turn } from '../../api-types.ts'
 import { groupOf, type KindGroup } from './kinds.ts'
 
@@ -7,7 +7,7 @@ export type Band = { group: KindGroup; edited: boolean; raw: number; shown: numb
 /** A turn as one bar, with its kinds as bands. */
 export type TurnBar = Bar & { bands: Band[] }
 
-/** A stretch of entries on a scale of its own; what is sent before it is left out. */
+/** A stretch of entries on its own scale, without the tokens before it. */
 export function zoomTo(map: ContextMap, stretch: Stretch | undefined): ContextMap {
   if (!stretch) return map
   const isIn = ({ entry, to }: Bar) => to >= stretch.from && entry <= stretch.to
@@ -54,7 +54,7 @@ function addTo(column: TurnBar, { kind, raw, shown, parts, edits, pinned }: Bar)
     band.raw += raw
     band.shown += shown
   } else {
-    // What is edited of a kind is beside the rest of it.
+    // Edited parts of a kind are next to the other parts of that kind.
     const same = column.bands.findIndex(one => one.group === group)
     column.bands.splice(same < 0 ? column.bands.length : same, 0, { group, edited, raw, shown })
   }

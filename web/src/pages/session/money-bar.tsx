@@ -1,4 +1,4 @@
-/** What the bill is made of, as one bar: reading, new text, what lost caches cost, answers; and what was saved. */
+/** The bill as one bar: cache reads, new text, cache misses by cause, output; and the saving. */
 import type { Verdict } from '../../api-types.ts'
 import { money, percent } from '../../ui/format.ts'
 
@@ -17,7 +17,7 @@ const NAMES: Record<Part, string> = {
   saved: 'saved, not billed',
 }
 
-/** Less than this share is no segment that one could see. */
+/** Smaller shares are not drawn. */
 const LEAST_SHARE = 0.001
 
 export function MoneyBar({ parts: paid, saved }: Pick<Verdict, 'parts' | 'saved'>) {

@@ -1,9 +1,9 @@
-/** The content of one part, by its type. Nothing in it is trusted: text stays text, and no address is loaded. */
+/** The content of one part, by its type. All content is untrusted: text stays text, and no address is loaded. */
 import type { Part } from '../../api-types.ts'
 import { Markdown } from '../../ui/markdown.tsx'
 import { Text } from '../../ui/text.tsx'
 
-/** Longer texts are shown as they are: one does not read them for their form. */
+/** Longer texts are shown as plain text. */
 const MOST_MARKDOWN = 4000
 
 type PartContentProps = { part: Part; role: string; marks: readonly string[] }
@@ -36,7 +36,7 @@ export function PartContent({ part, role, marks }: PartContentProps) {
   }
 }
 
-/** The arguments of a call: each by its name, texts as they are. */
+/** The arguments of a call, each with its name. */
 function Input({ input, marks }: { input: unknown; marks: readonly string[] }) {
   if (input === null || typeof input !== 'object' || Array.isArray(input)) {
     return <Text text={typeof input === 'string' ? input : toJson(input)} code marks={marks} />

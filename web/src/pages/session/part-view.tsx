@@ -1,6 +1,6 @@
 /**
- * One part of an entry: what it is, how large, what is shown of it, and what can be done about it. An edited part can
- * be looked at as shown, as it was, and as the difference of the two; its edits say why, by whom and what they saved.
+ * One part of an entry: its kind, its size, its form in the view, and its actions. An edited part can be shown as in
+ * the view, in the original, and as a diff; its edits have their reason, author and saving.
  */
 import { memo, useState } from 'react'
 import { textOf } from '../../../../src/model/leaves.ts'
@@ -25,7 +25,7 @@ export type PartViewProps = {
   entry: number
   role: string
   state: PartState
-  /** What it is, and in which words: from the call that it belongs to. */
+  /** The kind of the part, and its label, from the call that it belongs to. */
   group: KindGroup
   label: string
   bar: Bar | undefined
@@ -119,7 +119,7 @@ function realOf(edits: readonly EditState[]): readonly EditState[] {
   return real.length > 0 ? real : edits
 }
 
-/** What the edits of this part saved so far. */
+/** The saving of the edits of this part so far. */
 function Worth({ edits }: { edits: readonly EditState[] }) {
   const { worth } = useSteering()
   const dollars = edits.reduce((sum, { id }) => sum + (worth.get(id) ?? 0), 0)
@@ -198,7 +198,7 @@ function PartActions({ entry, state, pinned, why, onWhy }: PartViewProps & { why
   )
 }
 
-/** Why a part is not shown as it was: the edit's own sentence. */
+/** The reason why a part differs from the original, from its edit. */
 export function Reason({ edit, withUndo = false }: { edit: EditState; withUndo?: boolean }) {
   const { actions, scale } = useSteering()
   return (
@@ -220,7 +220,7 @@ export function Reason({ edit, withUndo = false }: { edit: EditState; withUndo?:
   )
 }
 
-/** Every edit that this part ever had, undone ones too. */
+/** All edits that this part ever had, including undone ones. */
 function History({ session, entry, part }: { session: string; entry: number; part: number }) {
   const params = { session, entry, part }
   const detail = useResource(JSON.stringify(params), signal =>

@@ -1,4 +1,4 @@
-/** What the policy would do at the next call and what it holds back, with the sum behind it in its own words. */
+/** The edits that the policy would make at the next call, and those that it holds back, with its reasons. */
 import type { HeldEdit } from '../../api-types.ts'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { Failure } from '../../ui/failure.tsx'

@@ -1,7 +1,7 @@
-/** Why an edit was made, in plain words; and which edits are only book-keeping. Pure. */
+/** The reasons of edits in plain words, and which edits are only book-keeping. Pure. */
 import type { Edit } from '../../api-types.ts'
 
-/** Ids for the context tool, anchors of the task, and repairs: they save nothing and are not meant to. */
+/** Ids for the context tool, reminders of the task, and repairs: they are not meant to save tokens. */
 export function isBookkeeping({ by, mark, saved }: Pick<Edit, 'by' | 'mark' | 'saved'>): boolean {
   return (
     by === 'engine' ||

@@ -1,4 +1,4 @@
-/** What looks like a secret in a session, and covering it, or a text or pattern of one's own, for good. */
+/** Lists texts in a session that look like secrets, and redacts them, or another text or pattern, permanently. */
 import { useState } from 'react'
 import { getJson, sendJson } from '../../api.ts'
 import type { Redacted, SecretPlace } from '../../api-types.ts'
@@ -29,7 +29,7 @@ export function RedactDialog({ session, onClose, onChanged }: RedactDialogProps)
   const [isPattern, setIsPattern] = useState(false)
   const own: What = isPattern ? { pattern: text } : { text }
   const key = JSON.stringify(own)
-  /** What was looked for, and how often it is there. */
+  /** The last search, and its number of matches. */
   const [seen, setSeen] = useState<{ key: string; times: number }>()
   const cover = (what: What) =>
     toasts.attempt(async () => {

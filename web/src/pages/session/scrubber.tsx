@@ -1,4 +1,4 @@
-/** Goes through the calls: the map as it was when each of them was sent, and what the next one would be shown. */
+/** Steps through the calls: shows the map as of each call, and of the next call. */
 import type { ContextMap, TimelineCall } from '../../api-types.ts'
 import { Button } from '../../ui/button.tsx'
 import { count, dateTime, percent, plural, tokens } from '../../ui/format.ts'

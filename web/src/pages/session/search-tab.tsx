@@ -1,4 +1,4 @@
-/** Search over everything that happened, here or in other sessions; hits say whether the model sees them now. */
+/** Search over everything that happened, in this or in other sessions; each hit says whether it is in view now. */
 import { type RefObject, useDeferredValue, useState } from 'react'
 import { getJson } from '../../api.ts'
 import { useResource } from '../../resource.ts'
@@ -9,9 +9,9 @@ import { RecallFilterRow, useRecallFilters } from '../../ui/recall-filters.tsx'
 
 type SearchTabProps = {
   session: string
-  /** The folder that the session works in, if that is known. */
+  /** The folder of the session, if it is known. */
   project: string | undefined
-  /** The search is made anew when the session changes: what is in view may be other hits. */
+  /** The search runs again when the session grows, because hits may have come into or gone out of view. */
   length: number
   query: string
   onQuery(query: string): void

@@ -1,6 +1,6 @@
 /**
- * Everything that the page of a session reads, kept fresh: when the session grows or an action changed it, what is
- * shown is read anew, and the old stays until the new is there.
+ * All data of the page of a session. When the session grows or an action changes it, the data is read again; the old
+ * data stays on the screen until then.
  */
 import { useCallback, useDeferredValue, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { getJson } from '../../api.ts'
@@ -22,34 +22,34 @@ import { type EditIndex, indexEdits } from './edit-index.ts'
 import { EntryPages } from './entry-pages.ts'
 import { isBookkeeping } from './reasons.ts'
 
-/** Some for each pixel of a screen, so that a stretch that is zoomed into still has its single parts. */
+/** Several bars for each pixel of a screen, so that a zoomed stretch still has its single parts. */
 const BARS = 4000
 const CALLS_AT_ONCE = 2000
 
 export type SessionData = {
   info: Resource<Session>
   summary: Summary | undefined
-  /** The map as it is now, and the one that is looked at: that of an earlier call, where one is chosen. */
+  /** The current map, and the map on the screen, which may be of an earlier call. */
   now: ContextMap | undefined
   map: ContextMap | undefined
   calls: readonly TimelineCall[]
   edits: EditIndex
   turns: readonly Turn[]
   verdict: Verdict | undefined
-  /** What `thrifty` would have done with a session that was only recorded. */
+  /** What `thrifty` would have done with a recording. */
   would: Would | undefined
-  /** What the next call costs right now, part by part. */
+  /** The cost of the next call now, part by part. */
   moment: Resource<Moment>
   entries: EntryPages
   /** The number of entries, once it is known. */
   total: number | undefined
-  /** Deleted while it is on the screen, here or elsewhere. */
+  /** The session was deleted while it was on the screen. */
   isGone: boolean
   reload(): void
 }
 
 export function useSessionData(session: string, at: number | undefined): SessionData {
-  // The first entries are asked for first: they are what one reads while the rest is on its way.
+  // Entries are requested first, because the user reads them while the rest loads.
   const [entries] = useState(() => new EntryPages(session))
   useSyncExternalStore(entries.subscribe, entries.version)
   useEffect(() => {
@@ -58,7 +58,8 @@ export function useSessionData(session: string, at: number | undefined): Session
   }, [entries])
   const params = { session }
   const info = useResource(session, signal => getJson('/sessions/{session}', { params, signal }))
-  // What grows with the session waits until they are painted, so that a long one is on the screen as soon as a short one.
+  // Data that grows with the session waits until the entries are painted, so that a long session appears as fast as a
+  // short one.
   const then = usePainted(entries.total !== undefined || entries.error !== undefined) ? session : undefined
   const readMap = (signal: AbortSignal, at?: number) =>
     getJson('/sessions/{session}/map', { params, query: { at, max: BARS }, signal })
@@ -102,7 +103,7 @@ export function useSessionData(session: string, at: number | undefined): Session
   const [isGone, setGone] = useState(false)
   useLive(event => {
     const isOurs = event.type === 'session.changed' && event.session === session
-    // A session only grows: without events it is no longer there, and to read it anew would only fail.
+    // A session only grows, so one without events was deleted, and reading it again would fail.
     if (isOurs && event.length === 0 && total) setGone(true)
     else if (isOurs || event.type === 'reset') reload()
   })
@@ -124,7 +125,7 @@ export function useSessionData(session: string, at: number | undefined): Session
   }
 }
 
-/** A session only grows: of two numbers that are known, the larger is the newer. */
+/** A session only grows, so the larger of two numbers is the newer one. */
 function largest(...values: (number | undefined)[]): number | undefined {
   const known = values.filter(value => value !== undefined)
   return known.length === 0 ? undefined : Math.max(...known)
@@ -132,7 +133,7 @@ function largest(...values: (number | undefined)[]): number | undefined {
 
 const HIDDEN_MS = 100
 
-/** Whether what has come is on the screen. A tab that nobody sees paints nothing: there it is a moment later. */
+/** Whether new content is on the screen. A hidden tab paints nothing, so there it is assumed after a moment. */
 function usePainted(isThere: boolean): boolean {
   const [painted, setPainted] = useState(false)
   useEffect(() => {
@@ -153,7 +154,7 @@ function usePainted(isThere: boolean): boolean {
 const NONE: readonly TimelineCall[] = []
 const NO_TURNS: readonly Turn[] = []
 
-/** Whether nothing but repairs was edited in a session that came from a file. */
+/** Whether an imported session has no edits except repairs. */
 function isUnedited(edits: readonly EditState[] | undefined, isRecorded = false): boolean {
   return isRecorded && edits?.every(isBookkeeping) === true
 }
@@ -171,7 +172,7 @@ async function readCalls(session: string, signal: AbortSignal): Promise<Timeline
 
 const SETTLE_MS = 40
 
-/** While somebody drags through the calls, only where they stop for a moment is read. */
+/** While the user drags through the calls, only calls where they pause are read. */
 function settled(signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, SETTLE_MS)

@@ -1,4 +1,4 @@
-/** The head of a session: its title, what and whose it is, what can be done with it, and the verdict. */
+/** The head of a session: its title, its attributes, its actions, and the verdict. */
 import { useEffect, useState } from 'react'
 import { agentName } from '../../../../src/view/names.ts'
 import type { Session } from '../../api-types.ts'
@@ -91,7 +91,7 @@ export function SessionHead({ session, data: { info, summary, verdict, would, re
   )
 }
 
-/** Another session by its title. */
+/** A link to another session, with its title. */
 function SessionLink({ session }: { session: string }) {
   const title = useTitles([session]).get(session)
   return (
@@ -101,7 +101,7 @@ function SessionLink({ session }: { session: string }) {
   )
 }
 
-/** Written to so lately, an agent is at work in it. */
+/** A session that was written to within this time has an active agent. */
 const LIVE_MS = 90_000
 
 function Running({ session: { about, updatedAt } }: { session: Session }) {

@@ -1,7 +1,6 @@
 /**
- * A session: the context map at the top, the conversation below it, and beside that the calls as plots, the edits, what
- * the policy holds back, and a search. The call that is looked at and the entry are in the address, so that a link
- * leads back to the same place.
+ * The page of a session: the context map at the top, the conversation below it, and tabs with plots, edits, pending
+ * edits and search. The selected call and entry are in the address, so that a link leads to the same place.
  */
 import {
   type ReactNode,
@@ -123,8 +122,8 @@ export function SessionPage({ session }: { session: string }) {
 }
 
 /**
- * Stays at the top while one reads, and shrinks once the page has moved past it. What it gives up in height an empty
- * place below it takes, so that nothing moves.
+ * Stays at the top, and shrinks when the page has scrolled past it. A placeholder below takes up the difference in
+ * height, so that nothing moves.
  */
 function MapPanel({ children }: { children: ReactNode }) {
   const { ref, height } = useHeight<HTMLElement>()
@@ -167,7 +166,7 @@ function MapPanel({ children }: { children: ReactNode }) {
   )
 }
 
-/** The height of the map once the page has moved past it. */
+/** The height of the map after the page has scrolled past it. */
 const COMPACT = 90
 
 type Visible = { from: number; to: number }
@@ -178,14 +177,14 @@ type SeenMapProps = {
   onOpen(entry: number): void
 }
 
-/** The map with what is on the screen; scrolling draws this anew and nothing else. */
+/** The map with the visible entries marked; only this is rendered again on scrolling. */
 function SeenMap({ map, data: { turns, would }, see, onOpen }: SeenMapProps) {
   const [visible, setVisible] = useState<Visible>()
   useEffect(() => {
     see.current = setVisible
   }, [see])
   const ghost = useMemo(
-    // A replay knows what would be shown now, not at an earlier call.
+    // A replay knows the view now, not at an earlier call.
     () => (would && map.at === null ? { name: would.policy, bars: would.bars, shown: would.tokens.shown } : undefined),
     [would, map.at],
   )
@@ -205,7 +204,7 @@ type SidePanelProps = {
   onQuery(query: string): void
   tab: TabKey
   setTab(tab: TabKey): void
-  /** The parts that are ticked in the context editor. */
+  /** The parts selected in the context editor. */
   parts: readonly string[]
   setParts(ids: readonly string[]): void
 }
@@ -287,7 +286,7 @@ function toConversation(): void {
   document.querySelector('.conversation')?.scrollIntoView()
 }
 
-/** A session that cannot be read: why, and the way back to the list. */
+/** Why a session cannot be read, with a link to the list. */
 function NotThere({ error, retry }: { error: unknown; retry(): void }) {
   return (
     <>
@@ -310,7 +309,7 @@ function Gone() {
   )
 }
 
-/** The dialogs of the page, and what opens them. */
+/** The dialogs of the page, and the functions that open them. */
 function useDialogs(session: string, data: SessionData, total: number) {
   const scale = data.now?.scale ?? 1
   const { verdict } = data
@@ -344,7 +343,7 @@ function useDialogs(session: string, data: SessionData, total: number) {
   return { steering, dialogs }
 }
 
-/** A link to an entry leads to it, as soon as there is a list. */
+/** Jumps to the entry in the address as soon as the list exists. */
 function useJumps(jump: { readonly current: Jump | undefined }, entry: number | undefined, total = 0): void {
   const isThere = entry !== undefined && entry < total
   useEffect(() => {

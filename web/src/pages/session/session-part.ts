@@ -1,4 +1,4 @@
-/** An answer about a session, read anew when the session has grown. */
+/** A response about a session that is read again when the session grows. */
 import { type AnswerOf, getOfSession, type QueryOf, type SessionPath } from '../../api.ts'
 import { type Resource, useResource } from '../../resource.ts'
 

@@ -1,4 +1,4 @@
-/** A session as one file for others: what is in it, and what is covered. */
+/** Exports a session as one file for others, and says what the file contains and what is redacted. */
 import { useState } from 'react'
 import { addressOf, fetchApi, getJson } from '../../api.ts'
 import { useResource } from '../../resource.ts'

@@ -1,4 +1,4 @@
-/** Stretches inside texts that could go at little loss, and a stretch of one's own: from here to there, replaced. */
+/** Stretches of text that could be removed with little loss, and a form to replace a stretch of the user's choice. */
 import { type FormEvent, useState } from 'react'
 import { Button } from '../../ui/button.tsx'
 import { count } from '../../ui/format.ts'

@@ -1,4 +1,4 @@
-/** The calls as plots: tokens raw and sent, cost, and what of each call the provider had cached, with every bust. */
+/** The calls as plots: original and sent tokens, cost, and the cached share of each call, with every cache miss. */
 import { useMemo } from 'react'
 import type { TimelineCall } from '../../api-types.ts'
 import { EmptyState } from '../../ui/empty-state.tsx'
@@ -56,7 +56,7 @@ export function TimelineTab({ calls, window, at, onAt }: TimelineTabProps) {
   )
 }
 
-/** Each time that the provider had to read again what it had read before, and why. */
+/** Each time that cached tokens had to be written again, with the cause. */
 function Misses({ calls, onAt }: { calls: readonly TimelineCall[]; onAt(at: number): void }) {
   const misses = calls.filter(({ miss }) => miss)
   if (misses.length === 0) return <p className="dim">The cache was never lost.</p>
@@ -96,7 +96,7 @@ function toSeries(calls: readonly TimelineCall[]) {
   }
 }
 
-/** As the provider reported it; by the model of costs where it did not. */
+/** As reported by the provider, or by the cost model if it did not report. */
 export function cachedShare({ sent, reported }: TimelineCall): number {
   const { input = 0, cacheRead, cacheWrite = 0 } = reported ?? {}
   if (cacheRead === undefined) return sent.cached / Math.max(1, sent.tokens)

@@ -1,4 +1,4 @@
-/** The session as a tree: turns; in a turn that is open its calls, with the tools that each called, and its subagents. */
+/** The session as a tree: turns, and for an open turn its calls with their tools, and its subagents. */
 import { useState } from 'react'
 import { getJson } from '../../api.ts'
 import type { TimelineCall, Turn } from '../../api-types.ts'
@@ -15,7 +15,7 @@ export type TurnTreeProps = {
   session: string
   turns: readonly Turn[]
   calls: readonly TimelineCall[]
-  /** The first entry that is on the screen. */
+  /** The first entry on the screen. */
   seen: number | undefined
   onOpen(entry: number): void
 }
@@ -81,7 +81,7 @@ export function TurnTree({ session, turns: all, calls, seen, onOpen }: TurnTreeP
   )
 }
 
-/** What a turn cost, without and with the calls that found less in the cache than was there. */
+/** The cost of a turn, split into calls with and without a cache miss. */
 function partsOf({ dollars, firstCall, calls: own }: Turn, calls: readonly TimelineCall[]): [string, number][] {
   const lost = calls
     .slice(firstCall - 1, firstCall - 1 + own)

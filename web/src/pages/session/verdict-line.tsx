@@ -1,4 +1,4 @@
-/** The session in one sentence: what was saved, what was lost, how often the cache broke. */
+/** The session in one sentence: what was saved, which later quotes were lost, and how often the cache was lost. */
 import { useState } from 'react'
 import type { Summary, Verdict, Would } from '../../api-types.ts'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -30,7 +30,7 @@ export function VerdictLine({ verdict, summary, would, bars, onOpen }: VerdictPr
   )
 }
 
-/** Less is what repairs come to, which are no saving. */
+/** A smaller saving comes from repairs and is not shown. */
 const LEAST_SHARE = 0.002
 
 function Sentence({ verdict, would }: Pick<VerdictProps, 'would'> & { verdict: Verdict }) {
@@ -54,7 +54,7 @@ function Sentence({ verdict, would }: Pick<VerdictProps, 'would'> & { verdict: V
   )
 }
 
-/** What an edit did first, then what happened without us. */
+/** Cache misses caused by edits first, then those with other causes. */
 function cacheText({ edit = 0, pause = 0, ...others }: Verdict['cacheLost']): string {
   const other = Object.values(others).reduce((sum, each) => sum + each, 0)
   const lost = [pause > 0 && `to ${plural(pause, 'pause')}`, other > 0 && `${times(other)} by client or provider`]
@@ -132,7 +132,7 @@ function tokensNote({ raw, shown }: Summary['tokens']): string {
   return raw > shown ? `of ${tokens(raw)}` : `${tokens(shown - raw)} more than the original`
 }
 
-/** After an import: what it would have cost. */
+/** For an imported session: what it would have cost. */
 function WouldCost({ would: { policy, dollars, saved, share, evidence, edits } }: { would: Would }) {
   if (edits === 0 || saved < 0.005) return null
   return (
@@ -149,7 +149,7 @@ function WouldCost({ would: { policy, dollars, saved, share, evidence, edits } }
 
 type WouldProps = { would: Would } & Pick<EditSubjectProps, 'bars' | 'onOpen'>
 
-/** By which edits, or why by none. */
+/** The edits that would have been made, or why there would have been none. */
 function WouldLine({ would, bars, onOpen }: WouldProps) {
   const [open, setOpen] = useState(false)
   const { policy, saved, edits } = would

@@ -1,4 +1,4 @@
-/** Why the session cost what it cost: what lost the cache, the most expensive calls, the rent, and what was free. */
+/** The cost of the session explained: cache misses, the most expensive calls, the rent, and free edits. */
 
 import { useState } from 'react'
 import { getJson } from '../../api.ts'
@@ -97,7 +97,7 @@ function Moment({ moment: { call, billedUsd, predictedUsd, cause, text }, onAt }
   )
 }
 
-/** Every text pays for each call that carries it. */
+/** Each text pays for every call that contains it. */
 function RentList({ rent }: { rent: Rent }) {
   const [by, setBy] = useState<RentBy>('kind')
   const rows = rent[by]
@@ -137,7 +137,7 @@ function RentList({ rent }: { rent: Rent }) {
   )
 }
 
-/** Two replays: asked for, not shown by itself. */
+/** Needs two replays, so it runs only on request. */
 function FreeEdits({ session, length }: { session: string; length: number }) {
   const [asked, setAsked] = useState(false)
   const key = asked ? `${session}\n${length}` : undefined

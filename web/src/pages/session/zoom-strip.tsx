@@ -1,4 +1,7 @@
-/** The whole session as a thin strip: a drag over it, or its two handles by arrow keys, choose what the map shows. */
+/**
+ * The whole session as a narrow strip. A drag over it, or its two handles with the arrow keys, selects what the map
+ * shows.
+ */
 import { type KeyboardEvent, type PointerEvent, useMemo, useState } from 'react'
 import type { ContextMap } from '../../api-types.ts'
 import { groupOf } from './kinds.ts'
@@ -51,7 +54,7 @@ export function ZoomStrip({ map, zoom, onZoom }: ZoomProps) {
         onPointerDown={event => {
           event.currentTarget.setPointerCapture(event.pointerId)
           const side = event.target instanceof HTMLElement && event.target.dataset['side']
-          // A handle moves one end, the strip begins anew.
+          // A handle moves one end; a drag on the strip starts a new selection.
           setDrag([side === 'from' ? to : side === 'to' ? from : shareAt(event), shareAt(event)])
         }}
         onPointerMove={event => drag && setDrag([drag[0], shareAt(event)])}
@@ -95,7 +98,7 @@ function startsOf({ bars }: ContextMap): { starts: number[]; total: number } {
 
 const STOPS = 240
 
-/** The kinds as stripes; of a long session, the kind at each of some places. */
+/** The kinds as stripes; for a long session, the kind at a sample of places. */
 function gradientOf({ bars }: ContextMap, starts: readonly number[], total: number): string {
   const each = Math.max(1, Math.ceil(bars.length / STOPS))
   const stops: string[] = []

@@ -1,9 +1,9 @@
-/** The files that were dropped, those in dropped folders too. */
+/** The dropped files, including those in dropped folders. */
 
 const DEPTH = 12
 
 export async function droppedFiles(transfer: DataTransfer): Promise<File[]> {
-  // The entries must be taken before the first pause: the browser empties the list after the event.
+  // The entries must be read before the first await: the browser clears the list after the event.
   const entries = [...transfer.items].flatMap(item => item.webkitGetAsEntry?.() ?? [])
   if (!entries.some(({ isDirectory }) => isDirectory)) return [...transfer.files]
   return (await Promise.all(entries.map(entry => filesIn(entry, DEPTH)))).flat()
@@ -15,7 +15,7 @@ async function filesIn(entry: FileSystemEntry, depth: number): Promise<File[]> {
   const reader = entry.createReader()
   const files: File[] = []
   for (;;) {
-    // It gives a hundred at a time, and nothing at the end.
+    // It returns a hundred entries at a time, and an empty list at the end.
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject))
     if (some.length === 0) return files
     for (const inner of some) files.push(...(await filesIn(inner, depth - 1)))

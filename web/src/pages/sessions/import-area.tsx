@@ -1,7 +1,7 @@
 /**
- * Import by drag and drop, anywhere on the page, or by a button: each file with its progress and what became of it.
- * Files go up one after the other; what they are is told from what is in them. Many files, or a file with many sessions,
- * are asked about first; what was imported can be taken back in one go.
+ * Import by drag and drop anywhere on the page, or by a button, with progress and result for each file. Files are
+ * uploaded one after the other; their format is detected from their content. Many files, or a file with many sessions,
+ * need a confirmation, and a whole import can be undone.
  */
 import { type ReactNode, type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { ApiError, addressOf, messageOf, sendJson, storedToken, toError } from '../../api.ts'
@@ -14,7 +14,7 @@ import { InlineText } from '../../ui/text.tsx'
 import { useToasts } from '../../ui/toast.tsx'
 import { droppedFiles } from './dropped-files.ts'
 
-/** As many as the command line imports without asking. */
+/** The number that the command line imports without asking. */
 const MANY = 20
 
 type Job = {
@@ -23,7 +23,7 @@ type Job = {
   file: File
   /** Everything that is dropped at once is one import. */
   import: string
-  /** Share of the file that is at the server; then it reads it. */
+  /** The uploaded share of the file; after that the server reads it. */
   sent: number
   result?: Imported
   error?: unknown
@@ -34,16 +34,16 @@ export type Imports = {
   input: RefObject<HTMLInputElement | null>
   choose(): void
   add(files: readonly File[]): void
-  /** Many files that wait for a yes. */
+  /** Files that wait for confirmation. */
   asking: readonly File[]
   answer(yes: boolean): void
-  /** Imports a file with many sessions after all, or not. */
+  /** Imports a file with many sessions, or skips it. */
   decide(job: Job, yes: boolean): void
   dismiss(): void
   takeBack(): Promise<unknown>
 }
 
-/** Calls `done` after every file that was taken in. */
+/** Calls `done` after every imported file. */
 export function useImports(done: () => void): Imports {
   const toasts = useToasts()
   const [jobs, setJobs] = useState<readonly Job[]>([])
@@ -105,7 +105,7 @@ function withoutResult({ result: _, ...job }: Job): Job {
   return job
 }
 
-/** Nothing was imported: there are more sessions than are taken without asking. */
+/** Nothing was imported: the file has more sessions than are imported without asking. */
 function isAsking({ found, sessions }: Imported): boolean {
   return found > MANY && sessions.length === 0
 }
@@ -245,7 +245,7 @@ function JobState({ job: { result, error, sent } }: { job: Job }) {
   )
 }
 
-/** By XMLHttpRequest, because fetch does not say how much of a body is sent. */
+/** XMLHttpRequest, because fetch does not report the progress of an upload. */
 function upload(job: Job, most: number | undefined, progress: (share: number) => void): Promise<Imported> {
   const address = addressOf(
     '/import',

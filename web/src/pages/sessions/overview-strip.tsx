@@ -1,4 +1,4 @@
-/** What the agents cost this week and by day: one sentence, a few numbers, and 30 days as bars. */
+/** The cost of agents this week and by day: one sentence, a few numbers, and 30 days as bars. */
 import type { Overview } from '../../api-types.ts'
 import { count, money, percent, plural } from '../../ui/format.ts'
 import { Info } from '../../ui/info.tsx'
@@ -6,7 +6,7 @@ import { namedTicks } from '../../ui/plot-points.ts'
 import { useWidth } from '../../ui/size.ts'
 import './overview-strip.css'
 
-/** Less is not worth a word. */
+/** Smaller amounts are not shown. */
 const CENT = 0.005
 
 export type Filtered = { day?: string | undefined; onDay(day: string | undefined): void }

@@ -1,4 +1,4 @@
-/** A title of one's own for a session, where an empty one takes it back, and tags. */
+/** Sets the title of a session (an empty one removes it) and its tags. */
 import { useState } from 'react'
 import { sendJson } from '../../api.ts'
 import { Dialog } from '../../ui/dialog.tsx'

@@ -1,4 +1,4 @@
-/** What the list is narrowed to and sorted by. All of it is in the address, so that a link leads to the same list. */
+/** The filters and the order of the list. All of them are in the address, so that a link leads to the same list. */
 import type { RefObject } from 'react'
 import { agentName } from '../../../../src/view/names.ts'
 import type { Named, Overview } from '../../api-types.ts'
@@ -57,7 +57,7 @@ function isSort(name: string): name is Sort {
 
 const DAY = 24 * 60 * 60 * 1000
 
-/** As the API takes it. */
+/** The filters as query parameters of the API. */
 export function toQuery({ when, contains, sort, order, ...rest }: Wanted, now: number) {
   const days = when !== undefined && /^\d{1,3}$/.test(when) ? Number(when) : undefined
   const [year = 0, month = 1, day = 1] = when?.split('-').map(Number) ?? []

@@ -1,6 +1,6 @@
 /**
- * The list itself: a row for each family of sessions, with what goes on from a session or was started by it
- * collapsed under it. Sums are the family's.
+ * The list of sessions: one row for each family, with continuations and subagents collapsed under it. Sums are for the
+ * family.
  */
 import { Fragment, memo, useState } from 'react'
 import { agentName, modelName } from '../../../../src/view/names.ts'
@@ -15,7 +15,7 @@ import type { Wanted } from './session-filters.tsx'
 
 export type TableProps = { rows: readonly Family[]; wanted: Wanted; onRename(row: SessionRow): void }
 
-/** Pixels; the name of the session takes the rest. */
+/** Widths in pixels; the name of the session takes the rest. */
 const WIDTHS = { session: undefined, project: 128, agent: 196, calls: 74, spark: 124, cost: 104, saved: 116, used: 112 }
 const COLUMNS = Object.entries(WIDTHS)
 
@@ -230,7 +230,7 @@ function Numbers({ sums, summary: { series } }: { sums: Sums; summary: Summary }
 
 const CENT = 0.005
 
-/** What edits saved; of a recording, what they could have saved. */
+/** The saving of edits; for a recording, the possible saving. */
 function SavedCell({ billed, without, saved, could }: Sums) {
   if (saved <= -CENT) return <td className="number session-saved lost">{money(-saved)} more</td>
   if (saved >= CENT) {

@@ -1,6 +1,6 @@
 /**
- * The sessions: what agents cost this week and by day, and the list, with filters, a search over titles and over all
- * that was said, and import.
+ * The list of sessions: the cost of agents this week and by day, filters, a search over titles and conversations, and
+ * import.
  */
 import { useCallback, useDeferredValue, useEffect, useRef, useState } from 'react'
 import { agentName } from '../../../../src/view/names.ts'
@@ -27,7 +27,7 @@ import './sessions.css'
 
 const PAGE = 100
 const SAMPLE = 'sample'
-/** A busy agent writes many times a second. */
+/** A busy agent writes many times per second. */
 const RELOAD_MS = 1500
 
 export function SessionsPage() {
@@ -133,7 +133,7 @@ function isReading(overview: Overview | undefined): boolean {
   return overview !== undefined && (overview.counted < overview.sessions || overview.untried > 0)
 }
 
-/** Calls now and then while something is on its way. */
+/** Calls `ask` repeatedly while `isWaiting`. */
 function useWhile(isWaiting: boolean, ask: () => void): void {
   const latest = useRef(ask)
   latest.current = ask
@@ -144,7 +144,7 @@ function useWhile(isWaiting: boolean, ask: () => void): void {
   }, [isWaiting])
 }
 
-/** The cursors that led to the page on show; another list begins at its first page. */
+/** The cursors of the previous pages and the current one; another list starts at its first page. */
 function usePages(list: string) {
   const [turned, setTurned] = useState({ list, cursors: [] as string[] })
   const cursors = turned.list === list ? turned.cursors : []
@@ -157,7 +157,7 @@ function usePages(list: string) {
 
 type PagerProps = { shown: Families; cursors: readonly string[]; onTurn(cursors: string[]): void }
 
-/** One page is on show, so that thousands of sessions cost no more than a hundred. */
+/** Only one page is loaded, so that thousands of sessions cost no more than a hundred. */
 function Pager({ shown: { families, found, next }, cursors, onTurn }: PagerProps) {
   const first = cursors.length * PAGE
   return (
@@ -175,7 +175,7 @@ function Pager({ shown: { families, found, next }, cursors, onTurn }: PagerProps
   )
 }
 
-/** One click to what one's own agent did last. */
+/** Imports the last session of the user's own agent with one click. */
 function OwnSessions() {
   const toasts = useToasts()
   const [busy, setBusy] = useState(false)
@@ -237,7 +237,7 @@ function Welcome({ isEmpty }: { isEmpty: boolean }) {
 
 type SaidProps = { query: string; project: string | undefined; tag: string | undefined }
 
-/** Where the words were said, in any session of the project and tag that the list is narrowed to. */
+/** Search hits in the conversations of the filtered project and tag. */
 function Said({ query, project, tag }: SaidProps) {
   const { filters, setFilters, given } = useRecallFilters()
   const asked = { q: query, limit: 20, project, tag, ...given }

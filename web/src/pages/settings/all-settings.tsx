@@ -1,4 +1,4 @@
-/** Every setting with where it came from, in groups; those that may be changed here have a field. */
+/** All settings with their sources, in groups; those that can be changed here have a field. */
 
 import { type FormEvent, type ReactNode, useState } from 'react'
 import type { Setting, Settings } from '../../api-types.ts'
@@ -7,7 +7,7 @@ import { InlineText } from '../../ui/text.tsx'
 import { asText, type Change, fromText } from './settings-api.ts'
 import { SourceChip } from './source-chip.tsx'
 
-/** These have a place of their own above. */
+/** These have their own section above. */
 const ABOVE = ['policy', 'keep', 'byAgent', 'byProject']
 const STORAGE = ['home', 'memory', 'agent.workspace', 'agent.user']
 

@@ -1,4 +1,4 @@
-/** Planner and knob of each agent and each project. */
+/** The planner and the knob of each agent and each project. */
 
 import type { Named, Setting, Settings } from '../../api-types.ts'
 import { Button } from '../../ui/button.tsx'
@@ -56,7 +56,7 @@ export function Choices({ agents, projects, ...common }: ChoicesProps) {
   )
 }
 
-/** Those that sessions name, and those that something is set for. */
+/** Agents or projects that sessions name, and those that have a setting. */
 function rowsOf(group: Group, known: readonly Named[], settings: readonly Setting[]) {
   const set = settings.filter(({ path }) => path[0] === group).map(({ path }) => path[1]!)
   const names = [...new Set([...known.map(({ name }) => name), ...set])].filter(name => name !== '')

@@ -1,4 +1,4 @@
-/** Deleting what is old, or everything of a user, for good: shows first what would go. */
+/** Deletes old sessions or everything of a user, after showing what would be deleted. */
 
 import { useState } from 'react'
 import { sendJson } from '../../api.ts'
@@ -9,7 +9,7 @@ import { plural } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
 import { useToasts } from '../../ui/toast.tsx'
 
-/** What would be deleted: in words, which sessions that are, and how it is asked for. */
+/** A planned deletion: a description, its sessions, and the request. */
 type Planned = { what: string; sessions: Deleted['sessions']; ask: Ask }
 type Ask = (preview: boolean) => Promise<Deleted>
 

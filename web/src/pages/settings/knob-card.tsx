@@ -1,4 +1,4 @@
-/** The planner and the knob for all sessions, and what they do to the bill. */
+/** The planner and the knob for all sessions, with their effect on the bill. */
 
 import { useId, useState } from 'react'
 import type { Setting, Settings } from '../../api-types.ts'
@@ -179,7 +179,7 @@ function Outcome({ knobs, left, keep, inForce, levels }: OutcomeProps) {
   )
 }
 
-/** The curve of the knob over the sessions that were replayed; the ring is where the knob is. */
+/** The curve of the knob over the replayed sessions; the ring is the current position. */
 function Curve({ knobs, keep, levels }: { knobs: readonly KnobOf[]; keep: Keep; levels: Settings['keep'] }) {
   const here = previewAt(knobs, keep, levels)
   if (!here) return <div className="knob-curve" />

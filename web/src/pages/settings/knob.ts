@@ -1,6 +1,7 @@
 /**
- * What the knob does to one's own sessions: the most expensive ones are replayed on the server, one after the other, and
- * added up. Between two words the curve is a straight line over the logarithm of the number. Pure but for the hook.
+ * The effect of the knob on the user's sessions: the most expensive ones are replayed on the server one after the
+ * other, and the results are summed. Between two levels the curve is linear in the logarithm of the number. Pure except
+ * for the hook.
  */
 import { useEffect, useState } from 'react'
 import { getJson } from '../../api.ts'
@@ -11,10 +12,10 @@ export type Levels = Record<string, number>
 export type KnobOf = { session: SessionRow; points: readonly KnobPoint[] }
 export type Preview = { dollars: number; saved: number; evidence: number }
 
-/** Each is six replays. */
+/** Each session takes six replays. */
 export const MOST_SESSIONS = 8
 
-/** Asks for one session after the other; what cannot be replayed is left out. */
+/** Requests one session after the other; sessions that cannot be replayed are skipped. */
 export function useKnobs(sessions: readonly SessionRow[] | undefined): { knobs: readonly KnobOf[]; left: number } {
   const [knobs, setKnobs] = useState<ReadonlyMap<string, KnobOf | null>>(new Map())
   const next = sessions?.find(({ id }) => !knobs.has(id))
@@ -32,7 +33,7 @@ export function useKnobs(sessions: readonly SessionRow[] | undefined): { knobs: 
   return { knobs: [...knobs.values()].filter(knob => knob !== null), left }
 }
 
-/** The sessions that the preview is about: the most expensive of those whose cost is known. */
+/** The sessions of the preview: the most expensive ones with a known cost. */
 export function mostExpensive(rows: readonly SessionRow[]): SessionRow[] {
   const known = rows.filter(({ summary }) => summary && summary.calls > 0)
   return known.sort((a, b) => b.summary!.money.with - a.summary!.money.with).slice(0, MOST_SESSIONS)
@@ -42,7 +43,7 @@ export function factorOf(keep: Keep, levels: Levels): number {
   return typeof keep === 'number' ? keep : (levels[keep] ?? 1)
 }
 
-/** What all of these sessions would have cost with the knob there; undefined where there is none. */
+/** The cost of all these sessions at this position of the knob; undefined without sessions. */
 export function previewAt(knobs: readonly KnobOf[], keep: Keep, levels: Levels): Preview | undefined {
   if (knobs.length === 0) return undefined
   const factor = Math.log(factorOf(keep, levels))
@@ -59,7 +60,7 @@ export function previewAt(knobs: readonly KnobOf[], keep: Keep, levels: Levels):
   return { dollars: without - saved, saved, evidence: quotes === 0 ? 1 : kept / quotes }
 }
 
-/** The points on either side, and how far it is from the first to the second. */
+/** The points on either side, and the relative distance from the first to the second. */
 function around(points: readonly KnobPoint[], factor: number, levels: Levels): [KnobPoint, KnobPoint, number] {
   const at = (point: KnobPoint) => Math.log(levels[point.keep] ?? 1)
   const next = points.findIndex(point => at(point) >= factor)
@@ -68,7 +69,7 @@ function around(points: readonly KnobPoint[], factor: number, levels: Levels): [
   return [before, after, before === after ? 0 : (factor - at(before)) / (at(after) - at(before))]
 }
 
-/** Places on the slider: a whole number is a word, what is between two words is a number. */
+/** Positions of the slider: a whole number is a level, anything between two levels is a number. */
 export function keepAt(place: number, levels: Levels): Keep {
   const words = Object.keys(levels)
   const nearest = Math.round(place)

@@ -1,4 +1,4 @@
-/** What is known of the models that sessions were for. */
+/** What is known about the models of the sessions. */
 
 import type { ModelRow } from '../../api-types.ts'
 import { DataTable, type Head } from '../../ui/data-table.tsx'

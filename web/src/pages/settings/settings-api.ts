@@ -1,4 +1,4 @@
-/** Settings as the server gives and takes them. */
+/** The settings routes of the API. */
 
 import { useMemo } from 'react'
 import { getJson, sendJson } from '../../api.ts'
@@ -6,7 +6,7 @@ import type { Settings } from '../../api-types.ts'
 import { type Resource, useResource } from '../../resource.ts'
 import { useToasts } from '../../ui/toast.tsx'
 
-/** Writes one setting; `null` takes it out of the file. Says so, with a way back to what was in the file before. */
+/** Writes one setting; `null` removes it from the file. Confirms it, with a way back to the previous value. */
 export type Change = (path: readonly string[], value: unknown) => Promise<void>
 
 export function useSettings(): { settings: Resource<Settings>; change: Change } {
@@ -36,7 +36,7 @@ export function asText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** What was typed: JSON, or a word. */
+/** The typed value: JSON, or a word. */
 export function fromText(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -1,6 +1,6 @@
 /**
- * Settings: the knob with what it does to one's own sessions, the same by agent and project, what is known of models, and
- * every setting with where it came from. What is changed is written into palimpsest.json. For admins.
+ * Settings: the knob with its effect on the user's sessions, settings by agent and project, models, and all settings
+ * with their sources. Changes are written to palimpsest.json. For admins only.
  */
 import { ApiError, getJson } from '../../api.ts'
 import { useResource } from '../../resource.ts'

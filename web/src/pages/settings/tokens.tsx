@@ -1,4 +1,4 @@
-/** Users and their tokens: who may do what, a new token, and taking one back. */
+/** Users and their tokens: lists, creates and revokes them. */
 
 import { type FormEvent, useState } from 'react'
 import { getJson, sendJson } from '../../api.ts'

@@ -1,6 +1,6 @@
 /**
- * One knowledge file: read it, edit it, save it. The draft remembers the version that it began with: a
- * change underneath is shown, and taken in by hand.
+ * One knowledge file: read, edit, save. The draft is based on the version that was read: a change by others is shown,
+ * and the user merges it.
  */
 
 import { useDeferredValue, useState } from 'react'
@@ -70,10 +70,10 @@ export function FileEditor({ path, version, limit, onSaved }: FileEditorProps) {
   )
 }
 
-/** As src/memory/workspace.ts marks lines that agents add. */
+/** The mark of src/memory/workspace.ts on lines that agents add. */
 const MARK = / <!-- from (.{1,200}) #(\d{1,9}) -->\r?$/
 
-/** Lines that agents added without asking, each with a way back. */
+/** Lines that agents added without asking, each with an undo button. */
 function AddedByAgents({ file, onSaved }: { file: WorkspaceFile; onSaved(file: WorkspaceFile): void }) {
   const toasts = useToasts()
   const rows = file.text.split('\n')
@@ -117,7 +117,7 @@ function Draft({ file, onSaved, onCancel }: DraftProps) {
   const [busy, setBusy] = useState(false)
   const toasts = useToasts()
   const settled = useDeferredValue(text)
-  // The newest that is known: from looking now and then, or from a save that was refused.
+  // The newest known version: from polling, or from a refused save.
   const now = file.version === base.version ? seen : file
   const isOld = now.version !== base.version
   const rebase = (on: string) => {
@@ -178,7 +178,7 @@ function Draft({ file, onSaved, onCancel }: DraftProps) {
   )
 }
 
-/** What is there now, as a refused save tells it. */
+/** The current text, as reported by a refused save. */
 function changedIn({ code, data }: ApiError, path: string): WorkspaceFile | undefined {
   const { now, version } = data
   if (code !== 'FILE_CHANGED' || typeof version !== 'string' || typeof now !== 'string') return undefined

@@ -1,6 +1,6 @@
 /**
- * The workspace: the knowledge files that every session starts with. What somebody else writes meanwhile is shown and
- * never overwritten: each save names the version that it was written for.
+ * The workspace: the knowledge files that every session starts with. Changes by others are shown and never overwritten:
+ * each save names the version that it is based on.
  */
 import { useState } from 'react'
 import { ApiError, getJson, sendJson } from '../../api.ts'
@@ -20,7 +20,7 @@ import '../../ui/notice.css'
 
 const LOOK_MS = 4000
 
-/** What each of the usual files is for. */
+/** The purpose of each standard file. */
 const ABOUT: Record<string, string> = {
   'SOUL.md': 'who the agent is and how it behaves',
   'TOOLS.md': 'how tools are best used here',
@@ -35,7 +35,7 @@ export function WorkspacePage() {
   const { query } = useRoute()
   const list = useResource('workspace', signal => getJson('/workspace', { signal }))
   const [making, setMaking] = useState(false)
-  // Files change without an event: agents write them on the disk.
+  // Agents change files on disk, without an event.
   useEvery(LOOK_MS, list.reload)
   const files = list.value?.files ?? []
   const chosen = query.get('file') ?? files[0]?.path
