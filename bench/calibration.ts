@@ -1,9 +1,10 @@
 /**
- * The model of costs against the bill: `npm run bench:calibration -- DIR`. For every session of a folder whose provider
- * reported usage, with 15 and more calls: the predicted cost of its input divided by the billed one, per session and
- * per call, and the causes of the difference. Writes the tables of docs/benchmarks.md; `--json FILE` writes every session.
+ * The cost model against the bill: `npm run bench:calibration -- DIR`. For every session of a folder with at least 15
+ * calls and usage reported by the provider: the predicted cost of its input divided by the billed one, per session and
+ * per call, and the causes of the difference. Writes the tables of docs/benchmarks.md; `--json FILE` writes every
+ * session.
  *
- * Output is left out: its price is a product of a reported number, so it is predicted exactly.
+ * Output is left out: its cost follows from a reported number, so it is predicted exactly.
  */
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -33,7 +34,7 @@ type Calibrated = {
   ratio: number
   /** Predicted over billed, call by call. */
   perCall: number[]
-  /** Calls on a warm cache, by what happened to it. */
+  /** Calls on a warm cache, by what happened to the cache. */
   warm: Partial<Record<WhyCause, number>>
   /** Billed less predicted dollars, by cause. */
   differences: Partial<Record<WhyCause, number>>
@@ -154,7 +155,7 @@ function warmLine(format: string, sessions: readonly Calibrated[]): string {
   return `${format}: ${withCommas(all)} calls on a warm cache, ${percent((counts.get('none') ?? 0) / all)} lost nothing${lost.length > 0 ? `; lost: ${lost.join(', ')}` : ''}`
 }
 
-/** What a difference of each cause is: the model of costs knows of the loss, but not of these. */
+/** An explanation of each cause of a difference: the cost model knows of the loss, but not of these. */
 const CAUSES: Record<WhyCause, string> = {
   provider: 'the provider did not find what it should have had',
   none: 'other sizes and reads than the file shows',

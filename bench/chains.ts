@@ -1,10 +1,10 @@
 /**
- * Real sessions across their compactions. A client that compacts goes on with a new conversation that begins with what
- * it kept: a summary, sometimes messages of before. Here the stretches stand one after the other as if nothing had
- * been compacted, and what the client kept stands beside them.
+ * Real sessions across their compactions. A client that compacts continues with a new conversation that begins with a
+ * summary and sometimes some earlier messages. Here the stretches are joined as if nothing had been compacted, and what
+ * the client kept is recorded separately.
  *
- * A chain is one session; a life is all sessions of one repository, or all of one client, one after the other, with the
- * pauses between them closed to an hour.
+ * A chain is one session; a life is all sessions of one repository, or of one client, one after the other, with the
+ * pauses between them shortened to an hour.
  */
 import { readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -16,9 +16,9 @@ import { findQuotes } from '../src/replay/measure/evidence.ts'
 import { type BenchSession, CODING, toRecorded } from './recorded.ts'
 
 export type Stretch = {
-  /** What the client kept of before, in its own words; empty in the first stretch. */
+  /** The client's own summary and kept messages; empty in the first stretch. */
   head: Message[]
-  /** What happened then. */
+  /** The messages of the stretch. */
   messages: Message[]
 }
 
@@ -66,7 +66,7 @@ export function lives(chains: readonly Chain[]): Map<string, Life> {
   return joinBy(chains, ({ format, repo }) => `${format}/${repo}`)
 }
 
-/** The same for a client, if it worked on several repositories: somebody who never began a new session. */
+/** The same for a client that worked on several repositories, as if the user had never started a new session. */
 export function longLives(chains: readonly Chain[]): Map<string, Life> {
   const repos = Map.groupBy(chains, ({ format }) => format)
   const several = chains.filter(({ format }) => new Set(repos.get(format)!.map(({ repo }) => repo)).size > 1)
@@ -101,7 +101,7 @@ function joinAll(sessions: readonly Message[][]): Message[] {
   return sessions.flatMap((messages, number) => {
     const start = messages.find(({ at }) => at)?.at ?? 0
     const shift = number === 0 ? 0 : end + HOUR - start
-    // One system prompt is in front already.
+    // The chain already has a system prompt.
     const kept = number === 0 ? messages : messages.filter(({ role }) => role !== 'system')
     return kept.map(message => {
       const at = (message.at ?? start) + shift

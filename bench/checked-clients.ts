@@ -129,7 +129,7 @@ function failureOf({ out, err, code }: Ran, { program }: Client): string | undef
   return `ended with ${code}: ${err.slice(-600)}${out.slice(-600)}`
 }
 
-/** They do not print what the model said last. */
+/** These clients do not print the last answer of the model. */
 const SILENT = new Set(['mini', 'python3'])
 
 const HEAD = `| agent | model | calls | refused | edits | histories that it rewrote | bill without | with | share |

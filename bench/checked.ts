@@ -1,8 +1,9 @@
 /**
- * Rounds of agents against the scripted providers that check and bill, with the proxy and without it: whether anything is
- * refused, and who pays less. Both runs say the same words at the same times; pauses come at turns of the user.
+ * Rounds of agents against scripted providers that check and bill requests, with and without the proxy: whether
+ * anything is refused, and which run pays less. Both runs use the same words at the same times; pauses come at the
+ * user's turns.
  *
- *   npm run bench:checked -- --rounds 10000 [--only opus]
+ * npm run bench:checked -- --rounds 10000 [--only opus]
  */
 import { parseArgs } from 'node:util'
 import { serveProxy } from '../src/doors/proxy/front.ts'
@@ -28,7 +29,7 @@ type World = {
   turn?: number
   /** The client's requests have the beta under which the server clears results. */
   manages?: true
-  /** The client has the server clear results by itself, and somebody undoes and redoes that. */
+  /** The client lets the server clear results, and the clears are undone and redone. */
   clearsItself?: true
   /** Somebody edits by hand, takes edits back, and counts tokens in between. */
   meddling?: true
@@ -205,7 +206,7 @@ async function meddle(agent: AnthropicAgent, session: Session): Promise<void> {
   await session.apply([{ target, replacement: 'cleared by hand', why: 'by hand' }]).catch(() => {})
 }
 
-/** Now and then undoes what the server has cleared from some result on, and later redoes it. */
+/** Sometimes undoes the server's clears from some result on, and later redoes them. */
 async function bringBack({ rounds }: Agent, session: Session): Promise<void> {
   const cleared = session.edits().filter(({ edit }) => edit.mark === 'server')
   const undone = cleared.findLast(({ active }) => !active)

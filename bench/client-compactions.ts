@@ -1,10 +1,10 @@
 /**
  * What clients lose when they compact, and what `thrifty` would have shown instead: the same recorded session, once as
- * the client sent it (each stretch begins with its summary) and once as one conversation under our planner.
+ * the client sent it (each stretch begins with its summary) and once as one conversation with our planner.
  *
- * Evidence as elsewhere would flatter the client: the agent could only quote what it had, or had fetched again. So two
- * things are looked at across each compaction: passages that the agent used after it and had seen before it (were they
- * still in view, without fetching?), and results fetched after it whose lines had been in view before it.
+ * The usual evidence would favour the client, because the agent could only quote what it still had or had fetched
+ * again. So two things are measured across each compaction: passages that the agent had seen before it and used after
+ * it (are they still in view, without fetching?), and results fetched after it whose lines had been in view before.
  */
 import { textOf } from '../src/model/leaves.ts'
 import { type Counter, loadCounter, messageTokens } from '../src/model/tokens.ts'
@@ -27,7 +27,7 @@ export type Across = {
   peak: { client: number; thrifty: number }
   /** Passages used after a compaction that had been seen before it, and how many were in view without fetching again. */
   reachBack: { passages: number; client: number; thrifty: number }
-  /** Results fetched after a compaction, half or more of whose lines had been seen before it, in tokens. */
+  /** Tokens of results fetched after a compaction of which at least half the lines had been seen before it. */
   fetchedAgain: { results: number; tokens: number; stillInThrifty: number }
 }
 
@@ -90,7 +90,7 @@ export async function compareWithClient(chain: Chain): Promise<Across> {
   }
 }
 
-/** Where each later stretch begins among the joined messages, and what the client began it with. */
+/** Where each later stretch begins among the joined messages, and the client's text at its beginning. */
 function bordersOf({ stretches }: Chain, messages: readonly Message[]): Border[] {
   return stretches.slice(1).flatMap(({ head, messages: own }) => {
     const start = own.find(({ at }) => at !== undefined)?.at
@@ -121,7 +121,7 @@ function summaryCosts(messages: readonly Message[], borders: readonly Border[], 
   }, 0)
 }
 
-/** Whether a passage is shown by one of its old sources, or by a text that somebody wrote in its place. */
+/** Whether a passage is shown by one of its old sources, or by a text that replaced it. */
 function isIn(text: string, old: readonly number[], evidence: Evidence, shown: readonly Message[]): boolean {
   const keys = new Set(old.map(number => evidence.sources[number]!.key))
   return shown.some(({ parts }) =>

@@ -1,6 +1,6 @@
 /**
- * Everything that is compared in a replay, in one shape: our presets and the knob of `thrifty` through the engine,
- * peers on the messages themselves. All are measured by the same meter.
+ * Everything that a replay compares, in one shape: our presets and the knob of `thrifty` run through the engine, peers
+ * on the messages themselves. All are measured by the same meter.
  */
 
 import { loadCounter } from '../src/model/tokens.ts'
@@ -40,7 +40,7 @@ export type Contender = {
   setting: string
   kind: 'preset' | 'thrifty' | 'peer' | 'bound'
   source: string
-  /** Where what it sends depends on the prices: the tables that it is run for, each for itself. */
+  /** If its output depends on prices: the price tables for which it runs separately. */
   tables?: readonly Table[]
   run(session: Recorded, table: Table): Promise<Measures>
 }

@@ -1,6 +1,6 @@
 /**
- * The parts of the core benchmark. Each is run in a process of its own (by core.ts) and gives plain numbers:
- * milliseconds, rates, counts. What a part needs is made before its clock starts.
+ * The parts of the core benchmark. core.ts runs each in its own process; each returns plain numbers: milliseconds,
+ * rates, counts. A part prepares its data before its clock starts.
  */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

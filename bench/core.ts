@@ -20,7 +20,7 @@ const ONCE = /^(?:per-call-.*|replay-.*langchain|opening|starting)$/
 
 type Results = Record<string, Numbers>
 
-/** A number to reach: `value` must be at most (or at least) `limit`. Without a limit it is only told. */
+/** A target: `value` must be at most (or at least) `limit`. Without a limit it is only reported. */
 type Target = { name: string; value: number; limit?: number; atLeast?: boolean }
 
 const [first = '', second = ''] = process.argv.slice(2)

@@ -1,9 +1,9 @@
 /**
- * Is our curve outside everybody else's? Cost against evidence, by one price table: `thrifty`'s knob is a line through
- * its points (between two of them, some sessions get one setting and some the other), and ends at the policy that
- * sends everything. Each setting of a peer, and the line between two neighbours of one peer, is compared with what
- * `thrifty` pays for the same evidence; left of our curve, with our cheapest point. Who fits the window is compared
- * with settings that fit it, and who passes it with all.
+ * Is our curve better than every other one? Cost against evidence with one price table. The knob of `thrifty` is a line
+ * through its points (between two of them, some sessions get one setting and some the other), up to the policy that
+ * sends everything. Each setting of a peer, and the line between two neighbouring settings of a peer, is compared with
+ * the cost of `thrifty` at the same evidence, or with our cheapest point left of our curve. Contenders that fit the
+ * window are compared with settings that fit it, and others with all settings.
  */
 import type { Result } from './replay.ts'
 
@@ -42,7 +42,10 @@ export function gapsTo(results: readonly Result[]): Gap[] {
   return gaps.toSorted((a, b) => a.gap - b.gap)
 }
 
-/** What `thrifty` pays for an evidence, by the points of its knob and the one that sends everything. */
+/**
+ * The cost of `thrifty` at this evidence, interpolated between the points of its knob and the policy that sends
+ * everything.
+ */
 export function costAt(ours: readonly Point[], evidence: number): number {
   const right = ours.findIndex(point => point.evidence >= evidence)
   if (right <= 0) return ours[Math.max(0, right)]!.cost

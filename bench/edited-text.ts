@@ -1,8 +1,8 @@
 /**
- * Grounded edits: the text that each edit of a file replaces, or the lines that a patch leans on, wherever an earlier
- * result or input about the same file shows it. Whether a view still shows it says whether the agent could see the
- * version of the file that it then changed. Blanks and line numbers do not count. A long text is looked for in
- * windows of three lines, since a view may show its halves in two places.
+ * Grounded edits: the text that each edit of a file replaces, or the context lines of a patch, wherever an earlier
+ * result or input about the same file shows it. If a view still shows it, the agent could see the version of the file
+ * that it then changed. Blanks and line numbers do not count. A long text is searched in windows of three lines,
+ * because a view may show its halves in two places.
  */
 
 import { describeCall } from '../src/calls/tool-kinds.ts'

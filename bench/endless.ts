@@ -73,7 +73,7 @@ const everything: Peer = {
   start: () => ({ view: ({ messages }) => messages }),
 }
 
-/** With the time of each call, and evidence without what stands in the log of a fold. */
+/** With the time of each call, and evidence without what is shown by a log. */
 type Own = Measures & { ms: number[]; inPlace?: number }
 
 for (const turns of values.turns.split(',').filter(Boolean).map(Number)) {
@@ -138,7 +138,7 @@ async function compare(title: string, session: Recorded): Promise<void> {
   if (/generated, 1600/.test(title)) plot(series)
 }
 
-/** What we pay, and what a planner that knows the future would pay, of what those pay who only clear results. */
+/** Our cost, and that of a planner that knows the future, as a share of the cost of only clearing results. */
 function boundsRow(title: string, series: readonly { name: string; measures: Measures }[]): object {
   const costOf = ({ measures }: { measures: Measures }) => measures.costs[SMALL]!.cost
   const peersHere = series.filter(({ name }) => BOUNDED.test(name)).map(costOf)
@@ -150,7 +150,7 @@ function boundsRow(title: string, series: readonly { name: string; measures: Mea
   return { session: title, ...Object.fromEntries(shares) }
 }
 
-/** What we pay of what those pay who only clear results. */
+/** Our cost as a share of the cost of only clearing results. */
 async function compareShape(name: string, shape: LongSession): Promise<object> {
   const session = prepare(name, longSession(1600, shape))
   const own = await runThrifty(session)
@@ -194,7 +194,7 @@ async function runThrifty(session: Recorded): Promise<Own> {
   return { ...meter.result(), ms, ...(quotes ? { inPlace: quotes.kept / quotes.quotes } : {}) }
 }
 
-/** Not a contender but a sum: what is below everybody (least.ts). */
+/** Not a contender but a lower bound (least.ts). */
 async function runLeast(session: Recorded, own: Measures, least: Least): Promise<Measures> {
   const calls = await leastPerCall(session, tablePrices()[SMALL]!, least)
   const lost = calls.reduce((total, call) => total + call.lost, 0)

@@ -1,14 +1,14 @@
 /**
  * File versions: when an agent edits a file, are the lines of the version that it knows still in view? That version is
- * what it last read or wrote of the file, with its own edits since. Every third line that is long enough is looked for,
- * wherever a result or an input shows it: a pointer to a copy that is in view costs nothing.
+ * what it last read or wrote of the file, with its own edits since. Every third line of sufficient length is searched
+ * in all results and inputs, so a pointer to a copy that is in view costs nothing.
  */
 
 import { type CallInfo, describeCall } from '../src/calls/tool-kinds.ts'
 import type { Message } from '../src/model/types.ts'
 import { type Evidence, gather, type Quote, type Source, withoutLayout } from '../src/replay/measure/evidence.ts'
 
-/** Shorter lines stand in any file. */
+/** Shorter lines occur in any file. */
 const LEAST = 12
 const EVERY = 3
 /** Copies of a line that are remembered, the newest. */

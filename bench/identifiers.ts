@@ -1,13 +1,13 @@
 /**
- * Identifiers: names of 8 and more characters that the agent writes, that a tool has shown and that nobody has said in
- * words. Whether a view still shows one says whether the agent could have taken it from there.
+ * Identifiers: names of at least 8 characters that the agent writes, that a tool has shown, and that neither the user
+ * nor the agent has written before. If a view still shows one, the agent could have taken it from there.
  */
 
 import type { Message } from '../src/model/types.ts'
 import { type Evidence, gather, writtenTexts } from '../src/replay/measure/evidence.ts'
 
 const IDENTIFIER = /[A-Za-z_$][\w$]{7,}/g
-/** A name that somebody made, not a word: an underscore, a digit or a capital inside. */
+/** A made-up name and not a word: it has an underscore, a digit or a capital inside. */
 const MADE = /[a-z][A-Z]|[_$\d]/
 const MOST_SOURCES = 12
 

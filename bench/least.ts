@@ -1,13 +1,13 @@
 /**
- * What is below everybody in a session without an end: a planner that knows which passages will be quoted, and whose
- * edits cost no cache. Not views that can be sent, only sums, call by call.
+ * A lower bound for endless sessions: a planner that knows which passages will be quoted, and whose edits cost no
+ * cache. It yields only sums per call, not views that can be sent.
  *
- * Everything is shown once, when it is new. Of what was sent before, users' words stay, and what will still be quoted:
- * whole parts, or nothing of them but the passages themselves, which is less than any form of a part can show. With
- * `keep` under 1 it loses those passages that are dearest to keep: each stay of a part from one call that quotes it to the
- * next costs so much for each passage that it saves, and the cheapest stays are taken until the share is reached. No other
- * choice of stays pays less, but by one stay. Of several copies of a passage the newest is the one that is kept, and what
- * is new is shown whole: in these two a planner could do better, so it is a bound for planners that do so.
+ * Everything is shown once, when it is new. Of the text sent before, users' words stay, and so does text that will
+ * still be quoted: either whole parts, or only the passages themselves, which is less than any form of a part can show.
+ * With `keep` under 1 it drops the most expensive passages: each stay of a part from one quoting call to the next has a
+ * cost per passage that it saves, and the cheapest stays are taken until the share is reached. No other choice of stays
+ * pays less, except by one stay. Of several copies of a passage only the newest is kept, and new text is shown in full.
+ * A planner could do better in these two, so this is a bound for planners that do the same.
  */
 
 import { isReport } from '../src/calls/requests.ts'
@@ -30,7 +30,10 @@ export type LeastCall = { tokens: number; cost: number; lost: number }
 /** Something that can be kept for later calls: its tokens, the call it is first sent with, and the calls that quote it. */
 type Keeper = { tokens: number; born: number; quotes: Map<number, number> }
 
-/** Keeping something from one call that quotes it (or from its first) to another: what that costs, and what it saves. */
+/**
+ * Keeping a text from one call that quotes it (or from its first call) to the next: the cost, and the number of quotes
+ * saved.
+ */
 type Stay = { keeper: Keeper; from: number; to: number; cost: number; saves: number }
 
 export async function leastPerCall(session: Recorded, prices: Prices, options: Least = {}): Promise<LeastCall[]> {
@@ -66,13 +69,13 @@ export async function leastPerCall(session: Recorded, prices: Prices, options: L
   }))
 }
 
-/** What users said themselves; what their client reported in their name may go. */
+/** The user's own words; messages that a client writes in the user's name may be dropped. */
 function wordsIn(parts: Message['parts'], count: (text: string) => number): number {
   const own = parts.filter(part => part.type !== 'text' || !isReport(part.text))
   return own.reduce((sum, part) => sum + partTokens(part, count), 0)
 }
 
-/** What a token of before costs in each call: a read, or a write where the cache has gone cold. */
+/** The cost of an earlier token in each call: a read, or a write if the cache is cold. */
 function pricesPerCall({ messages }: Recorded, { read, write, ttl }: Prices): number[] {
   const found: number[] = []
   let answered = Number.NEGATIVE_INFINITY
@@ -85,7 +88,7 @@ function pricesPerCall({ messages }: Recorded, { read, write, ttl }: Prices): nu
   return found
 }
 
-/** What there is to keep, and how many passages are quoted from what is new: those cost nothing. */
+/** The texts that can be kept, and the number of passages quoted from new text, which cost nothing. */
 function keepersOf(
   { evidence }: Recorded,
   count: (text: string) => number,

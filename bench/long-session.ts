@@ -1,19 +1,19 @@
 /**
- * Long sessions with a working set, for the benchmark of endless sessions: deterministic, as long as one likes.
+ * Long sessions with a working set, for the benchmark of endless sessions: deterministic, and of any length.
  *
- * A task takes 40 turns. For each the agent works on a handful of files: it reads stretches of them before it edits
- * there, comes back to them, searches, runs commands (every fourth one again), notes its plan, and says a few words.
- * An edit replaces text that the agent has read or written itself, most often in the file that it looked at last; a
- * file that it has not looked at for a while it usually reads again first, as agents do. That is what makes evidence
- * mean something here. How often it does what, how long texts, inputs and outputs are, how often the user speaks and
- * how often the cache goes cold meanwhile is as it was recorded of real agents: `node bench/shape.ts DIR` prints both.
+ * A task takes 40 turns and works on a handful of files: the agent reads stretches of them before it edits there, comes
+ * back to them, searches, runs commands (every fourth one again), notes its plan, and writes a few words. An edit
+ * replaces text that the agent has read or written, most often in the file that it looked at last; it usually reads a
+ * file again first if it has not looked at it for a while. This makes evidence meaningful here. Frequencies, the
+ * lengths of texts, inputs and outputs, the share of user messages and of cold caches are taken from recordings of real
+ * agents: `node bench/shape.ts DIR` prints both.
  */
 import type { Message } from '../src/model/types.ts'
 import { randomFrom } from './session.ts'
 
 export type LongSession = {
   seed?: number
-  /** Other shapes: how many times as long as recorded are texts and inputs, and what tools give. */
+  /** Other shapes: factors for the lengths of texts and inputs, and of tool results, relative to the recordings. */
   skeleton?: number
   results?: number
 }
@@ -55,7 +55,7 @@ const STEP = 12_000
 const PAUSE = 1_200_000
 const WHILE = 8
 const NEVER = Number.NEGATIVE_INFINITY
-/** Tokens of a line of code, of the same behind its number, of a line that tells of a run, and of a match. */
+/** Tokens of a line of code, of the same line with its number, of a line of command output, and of a search match. */
 const LINE = 14
 const NUMBERED = 15
 const RAN = 14

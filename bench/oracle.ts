@@ -1,10 +1,10 @@
 /**
- * What knowing the future is worth: planners that know which passages will be quoted and how long the session is.
+ * The value of knowing the future: planners that know which passages will be quoted and how long the session is.
  *
- * `floor` is below anything that can be done: everything is shown once, goes when it was quoted for the last time,
- * and an edit costs no cache. `oracle` plays by the rules: the same cache, the same batches (planner.ts), the same
- * stubs, only without doubt about what is needed. The difference between `thrifty` and the oracle is what better
- * prediction could bring; between oracle and floor, what a better schedule could.
+ * `floor` is a lower bound: everything is shown once and removed after its last quote, and edits cost no cache.
+ * `oracle` has the same cache, the same batches (planner.ts) and the same stubs as `thrifty`, but knows what is needed.
+ * The difference between `thrifty` and the oracle is what better prediction could bring; the difference between oracle
+ * and floor is what better timing could bring.
  */
 
 import { loadCounter, partTokens } from '../src/model/tokens.ts'
@@ -23,7 +23,7 @@ type Item = {
   /** The call with which it is first sent, and the last one that quotes it (or -1). */
   born: number
   needed: number
-  /** What stands for it when it is gone. */
+  /** The text shown in its place after it is removed. */
   stub: Part | undefined
   stubTokens: number
   gone: boolean
@@ -61,7 +61,7 @@ export const oracle: Contender = {
   },
 }
 
-/** What it would cost if edits were free: not a view that can be sent, only a sum. */
+/** The cost if edits were free: only a sum, not a view that can be sent. */
 export const floor: Contender = {
   name: 'floor',
   setting: 'edits cost no cache',

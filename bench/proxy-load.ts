@@ -36,7 +36,7 @@ export async function measureLatency(load: Load): Promise<Latencies> {
   const started = performance.now()
   const counted = started + load.rampSeconds * 1000
   const steal = new Steal()
-  // What was disturbed is made up for, within limits.
+  // Disturbed pairs are repeated, within limits.
   const until = () => {
     const lost = Math.min(steal.disturbedSince(counted), MOST_MADE_UP * load.seconds * 1000)
     return counted + load.seconds * 1000 + lost
@@ -69,7 +69,7 @@ export async function measureLatency(load: Load): Promise<Latencies> {
   return { first, later: calm.map(({ pair }) => pair), disturbed: later.length - calm.length }
 }
 
-/** Requests a second when the provider answers at once and every conversation goes on as soon as it can. */
+/** Requests per second when the provider answers at once and every conversation continues as soon as it can. */
 export async function measureThroughput(url: string, { conversations, bytes, seconds }: Load): Promise<number> {
   const agent = new Agent({ keepAlive: true })
   const all = Array.from({ length: conversations }, (_, i) => new Conversation(i, bytes))
@@ -207,7 +207,7 @@ async function obey(order: Order): Promise<unknown> {
   return sendMany(order.url, order)
 }
 
-/** As a process: takes orders, one after the other, and sends back what was measured. */
+/** As a process: takes jobs one after the other, and sends back the measurements. */
 if (import.meta.main) {
   process.on('disconnect', () => process.exit(0))
   process.on('message', (order: Order) => {

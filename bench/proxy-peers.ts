@@ -1,6 +1,6 @@
 /**
  * Other proxies for the benchmark, each started as its documentation says, with one worker, no account and no
- * telemetry. One that is not installed is skipped, and says how to get it: scripts/proxy-peers.sh.
+ * telemetry. One that is not installed is skipped, with a hint: scripts/proxy-peers.sh.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -87,7 +87,7 @@ async function start({ name, of, args, env, health }: Program, upstream: string)
   const folder = mkdtempSync(join(tmpdir(), 'palimpsest-peer-'))
   const port = await freePort()
   const child = spawn(join(FOLDER, of, 'bin', of), args({ port, folder, upstream }), {
-    // A home of its own: nothing of the user's is read, and nothing is left behind.
+    // A temporary home: nothing of the user's is read, and nothing is left behind.
     env: { PATH: process.env['PATH'], HOME: folder, LANG: 'C.UTF-8', ...env(upstream) },
     stdio: ['ignore', 'ignore', 'pipe'],
   })

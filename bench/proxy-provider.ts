@@ -1,7 +1,7 @@
 /**
- * The provider of the proxy benchmark, as a process: reads the body, waits as a quick model would, and streams an
- * answer with one tool call. It says the same to everybody; asked for AT_ONCE tokens it does not wait. What can be made
- * before is: it shares the machine with what is measured.
+ * The provider of the proxy benchmark, as a process: reads the body, waits as a fast model would, and streams an answer
+ * with one tool call. All answers are the same; for a request of AT_ONCE tokens it does not wait. Everything possible
+ * is prepared beforehand, because it shares the machine with what is measured.
  */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -49,7 +49,7 @@ function eventsOf(call: number): Buffer[] {
   ]
 }
 
-/** One event after the other, with a pause behind each. */
+/** One event after the other, with a pause after each. */
 function stream(response: ServerResponse, events: readonly Buffer[], at = 0): void {
   const event = events[at]
   if (!event) return void response.end()

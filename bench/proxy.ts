@@ -40,7 +40,7 @@ type Contender = {
   name: string
   start(upstream: string): Promise<Started>
   memory?: true
-  /** One round will do: what it adds is so much that a bad minute changes nothing. */
+  /** Measured in one round only: its overhead is so large that a disturbance does not matter. */
   once?: true
 }
 
@@ -82,7 +82,7 @@ const results: Results = {
   node: process.version,
   conversations: Number(values.conversations),
   kb: Number(values.kb),
-  // With --only, what was measured of the others stays.
+  // With --only, earlier measurements of the others are kept.
   contenders: values.only && existsSync(values.out) ? JSON.parse(readFileSync(values.out, 'utf8')).contenders : {},
 }
 const upstream = await startNode('proxy-provider.ts', [])

@@ -1,7 +1,7 @@
 /**
- * The search engines that bench/recall.ts compares, each as it comes: ours, by words and (with a model) by meaning,
- * SQLite's FTS5, MiniSearch, Orama, lunr.
- * Each is given one document a message and asked for numbers of messages. The peers are installed in bench/ only.
+ * The search engines that bench/recall.ts compares, with their defaults: ours, by words and (with a model) by meaning,
+ * SQLite's FTS5, MiniSearch, Orama, lunr. Each gets one document per message and returns numbers of messages. The peers
+ * are installed in bench/ only.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -32,7 +32,7 @@ export type Engine = {
   /** Finds in one session, or in all where none is named. */
   find(query: string, options: { session?: string; limit: number }): Promise<Place[]>
   close(): Promise<void>
-  /** The size of the index without the texts, if it can be told. */
+  /** The size of the index without the texts, if it is known. */
   indexBytes?: number
   /** The time of the processor for building, where it was built by an earlier run. */
   builtMs?: number
@@ -74,7 +74,7 @@ async function searching(store: SqliteLedger, embed?: Embed): Promise<Engine> {
   return {
     open: async session => void (await open(session)),
     async find(query, options) {
-      // The first search asks for the vectors; what it finds is asked for again when they are there.
+      // The first search requests the vectors; it is repeated when they are there.
       if (!filled) await hitsOf(query, options).then(() => meaningOf(embed!).filled())
       filled = true
       return (await hitsOf(query, options)).map(({ session, entry }) => ({ session, message: entry }))
@@ -83,7 +83,7 @@ async function searching(store: SqliteLedger, embed?: Embed): Promise<Engine> {
   }
 }
 
-/** The code that decides what is in the index; its tables beside it. */
+/** The code that determines the content of the index, with its tables. */
 const INDEXING = [
   'recall/documents',
   'recall/inside',

@@ -104,7 +104,7 @@ function stretchOf(text: string, random: () => number): string {
   return words.slice(from, from + 2 + Math.floor(random() * 5)).join(' ')
 }
 
-/** Vectors are computed for what words find, which takes the same time at every size. */
+/** Vectors are computed for the hits by words, which takes the same time at every size. */
 function isTimed(name: string, size: number): boolean {
   if (name === 'palimpsest' || name === 'FTS5') return true
   return size <= LARGEST_IN_MEMORY && name !== BY_MEANING
@@ -181,7 +181,7 @@ async function shareFound(name: string, corpus: readonly Talk[], questions: read
   return sum / questions.length
 }
 
-/** Made anew whenever it is read: a million messages in memory would be the larger part of what is measured. */
+/** Generated again for each read: a million messages in memory would be the larger part of the measurement. */
 function madeOf(texts: readonly string[], size: number): Corpus {
   return {
     *[Symbol.iterator]() {

@@ -1,7 +1,7 @@
 /**
- * The sessions of a folder of transcripts, prepared for the benchmarks: healed, one tool result to a message, and
- * with the evidence of every kind that is measured. Preparing takes longer than replaying, so it is kept in the
- * temporary folder of the machine, by the content of the files and of the code that prepares.
+ * The sessions of a folder of transcripts, prepared for the benchmarks: healed, one tool result per message, and with
+ * every kind of evidence that is measured. Preparing takes longer than replaying, so the result is cached in the
+ * temporary folder of the machine, by the content of the files and of the preparing code.
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'

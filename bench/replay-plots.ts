@@ -1,4 +1,6 @@
-/** Effective cost against evidence kept: our knob as a curve, everybody else as a point. Down and to the right is better. */
+/**
+ * Cost with fetching against evidence kept: our knob as a curve, all others as points. Down and to the right is better.
+ */
 import type { Panel, Plot, Series } from '../src/replay/plot.ts'
 import type { Result } from './replay.ts'
 
@@ -13,7 +15,7 @@ const NAMES: Record<Group, string> = {
   bound: 'knowing the future',
 }
 
-/** What most of them do: enough evidence to work with, and no dearer than sending everything. */
+/** The range of most contenders: enough evidence to work with, and not more expensive than sending everything. */
 const NEAR = { evidence: 0.78, cost: 1.02 }
 
 export function costAgainstEvidence(table: string, results: readonly Result[]): Plot {

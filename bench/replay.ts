@@ -92,7 +92,7 @@ for (const contender of contenders) {
 if (values.only) takeOver(JSON.parse(readFileSync(values.json, 'utf8')), values.only)
 report()
 
-/** What is most wanted comes first: a run that is broken off has written it. */
+/** The most important results come first, so that an interrupted run has written them. */
 function rankOf({ name, setting, kind }: Contender): number {
   if (name === 'none') return 0
   if (setting.endsWith('(default)')) return 1
@@ -105,7 +105,7 @@ function inOrder(rows: readonly Result[]): Result[] {
   return rows.toSorted((a, b) => placeOf(a) - placeOf(b))
 }
 
-/** The rows of the last run, but for the policy that was run anew. */
+/** The rows of the last run, except for the policy that was run again. */
 function takeOver(last: Written, only: string): void {
   for (const table of TABLE_NAMES) {
     const fresh = results[table]!.filter(({ policy }) => policy === only)
@@ -130,7 +130,7 @@ async function runAll(contender: Contender, table: Table): Promise<{ measured: M
   return { measured, stopped: false }
 }
 
-/** What happened in single calls is not needed any more. */
+/** Data of single calls is no longer needed. */
 function slim(measures: Measures): Measures {
   return { ...measures, perCall: [] }
 }

@@ -1,9 +1,10 @@
 /**
- * Does it hold on sessions that it was not fitted on, and which parameters matter? `node bench/sensitivity.ts DIR`.
+ * Do the results hold on sessions that were not used for fitting, and which parameters matter? `node
+ * bench/sensitivity.ts DIR`.
  *
  * Leave one repository out: the densities of quotes by class and the knob are fitted on the sessions of all other
- * repositories, and measured on the one that was left out. Sensitivity: each parameter halved and doubled alone.
- * --every N takes every Nth session for the second part.
+ * repositories, and measured on the one left out. Sensitivity: each parameter is halved and doubled alone. --every N
+ * takes every Nth session for the second part.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

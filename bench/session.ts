@@ -1,13 +1,13 @@
 /**
- * Coding-agent sessions for benchmarks: deterministic, as long as one likes, and shaped like real ones.
+ * Coding-agent sessions for benchmarks: deterministic, of any length, and shaped like real ones.
  *
- * An agent works on a small repository that lives in memory: it reads files (often again), edits them, searches,
- * lists, runs tests and builds, says a sentence or two, and now and then a command prints 60,000 characters. The
- * same seed gives the same bytes; no clock and no randomness of the machine is used.
+ * An agent works on a small repository in memory: it reads files (often again), edits them, searches, lists, runs tests
+ * and builds, writes a sentence or two, and sometimes a command prints 60,000 characters. The same seed gives the same
+ * bytes; neither the clock nor system randomness is used.
  */
 import type { Message, Part, ToolCallPart } from '../src/model/types.ts'
 
-/** What is appended before one call of the model is answered: the model's message and the results of its calls. */
+/** The messages appended for one model call: the model's message and the results of its calls. */
 export type Turn = Message[]
 
 /** `wide`: 3.9 calls a turn instead of 1.4, with shorter results: agents that call many tools at once. */

@@ -1,11 +1,11 @@
 /**
- * The shape of sessions: what a model call brings into the context, and from whom. `node bench/shape.ts DIR` prints a
- * row for each agent whose transcripts are in the folder, one for all of them, and beside them the sessions that
- * long-session.ts generates; then the same for each kind of tool. It is what the generator was set by, and how anybody
- * can see whether its sessions look like their own.
+ * The shape of sessions: what a model call adds to the context, and from which source. `node bench/shape.ts DIR` prints
+ * a row for each agent with transcripts in the folder, one for all of them, and one for the sessions that
+ * long-session.ts generates; then the same for each kind of tool. The generator was set by these numbers, and you can
+ * compare it with your own sessions.
  *
- * Tokens are o200k, by call; a call is an assistant message. `skeleton` is what is left when all results are cleared.
- * Requests, notes of the client in the user's name, and pauses of more than five minutes are by hundred calls.
+ * Tokens are o200k, per call; a call is an assistant message. `skeleton` is what is left when all results are cleared.
+ * Requests, client notes in the user's name, and pauses of more than five minutes are per hundred calls.
  */
 
 import { describeCall } from '../src/calls/tool-kinds.ts'
@@ -26,7 +26,7 @@ type Shape = {
   /** Behind the first answer: tokens of each request, and of each note that a client wrote in the user's name. */
   requests: number[]
   notes: number[]
-  /** Calls that were made more than five minutes after what was before. */
+  /** Calls that were made more than five minutes after the previous one. */
   pauses: number
 }
 

@@ -1,7 +1,7 @@
 /**
- * How calm the machine is: whether the host of a virtual one takes its processors away, second by second, as Linux
- * tells in /proc/stat. What is measured in a second of which others had a part says nothing about anybody. Where
- * there is no such file, every second is calm.
+ * How undisturbed the machine is: whether the host of a virtual machine takes its processors away, second by second,
+ * from /proc/stat on Linux. Measurements from disturbed seconds are not used. Without that file, every second counts as
+ * undisturbed.
  */
 import { readFileSync } from 'node:fs'
 

@@ -26,7 +26,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '3' },
     entries: { type: 'string', default: '2000' },
     postgres: { type: 'string' },
-    /** How a process of its own is started: the store, its place, the writers. */
+    /** How to start a separate process: the store, its place, the writers. */
     child: { type: 'string' },
   },
 })
@@ -37,12 +37,12 @@ const PROCESSES = 4
 const QUERIES = 40
 const BAR = 0.8
 const BAR_ROUNDS = 3
-/** About what a tool result has. */
+/** About the size of a tool result. */
 const TEXT =
   'The quick brown fox jumps over the lazy dog, and the test in src/report/last-day.ts fails again.\n'.repeat(10)
 
 type Result = { count: number; latencies: number[]; ms: number }
-/** Writes one event of a session, as the only one who does. */
+/** Writes one event of a session, as its only writer. */
 type Write = (session: number, row: NewRow) => Promise<void>
 type Driver = { write: Write; close: () => Promise<void> }
 type Opener = (place: string, writers: number) => Promise<Driver>
@@ -81,7 +81,7 @@ async function runAll(): Promise<void> {
       const rate = Math.round((count * 1000) / ms)
       console.log(`| ${name} | ${writers} | ${rate} | ${share(latencies, 0.5)} | ${share(latencies, 0.99)} |`)
     }
-    // In a database of its own: SQLite has a file of its own, too.
+    // In a separate database, as SQLite has a separate file.
     await viewsAndRecall(folder, (await server?.create('recall')) ?? url)
     if (url) await sayBar(url)
   } finally {
@@ -108,7 +108,7 @@ async function sayBar(url: string): Promise<void> {
   if (ratio < BAR) process.exitCode = 1
 }
 
-/** All writers at once, each to a session of its own, until the time is over. */
+/** All writers at once, each on its own session, until the time is over. */
 async function load(write: Write, writers: number, first = 0): Promise<Result> {
   const latencies: number[] = []
   const start = performance.now()

@@ -183,7 +183,7 @@ function nameOf({ policy, setting }: Pick<Result, 'policy' | 'setting'>): string
   return setting === 'default' ? policy : `${policy}, ${setting}`
 }
 
-/** What the server itself clears leaves all reasoning valid. */
+/** Clears by the server leave all reasoning valid. */
 function lostOf({ policy, reasoningLost }: Result): string {
   return policy.startsWith('anthropic') ? 'none' : `${(reasoningLost * 100).toFixed(1)} %`
 }

@@ -1,6 +1,7 @@
 /**
- * Packs the table of o200k for src/model/byte-pairs.ts: how many tokens there are, their lengths, then their bytes in
- * the order of their ranks, in base64. `node scripts/build-tokens.ts` writes src/model/o200k.json; a test compares.
+ * Packs the token table of o200k for src/model/byte-pairs.ts: the number of tokens, their lengths, then their bytes in
+ * the order of their ranks, in base64. `node scripts/build-tokens.ts` writes src/model/o200k.json; a test compares the
+ * file with it.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

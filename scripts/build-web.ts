@@ -1,8 +1,8 @@
 /**
- * Builds the web UI into dist/web: only when it is missing or its sources have changed, or always with `--force`.
+ * Builds the web UI into dist/web if it is missing or its sources have changed, or always with `--force`.
  *
- * The sources are told by their content, so that going back to an older commit builds too. Two that want to build at
- * once take turns, and the second finds it done.
+ * Sources are compared by content, so that switching to an older commit triggers a build too. Of two builds at the same
+ * time, the second waits and finds the work done.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ const PLACE = join(ROOT, 'dist/web')
 const CACHE = join(ROOT, 'node_modules/.cache')
 const RECORD = join(CACHE, 'web-sources.json')
 
-/** What the last build was made from: each file with its hash. */
+/** The inputs of the last build: each file with its hash. */
 type Sources = Record<string, string>
 
 /** Builds if need be; says whether it did. */

@@ -1,5 +1,5 @@
 /**
- * Proves that what package.json promises is there: builds into a folder of its own, resolves every subpath of
+ * Proves that everything package.json promises exists: builds into a temporary folder, resolves every subpath of
  * `exports` to a module and its types, and loads each module.
  */
 import { spawnSync } from 'node:child_process'
@@ -12,7 +12,9 @@ const ROOT = join(import.meta.dirname, '..')
 type Target = { types: string; default: string }
 export type Exports = Record<string, Target | string>
 
-/** Each subpath that is a module, with its files. Wildcards are refused: they publish what nobody listed. */
+/**
+ * Each subpath that is a module, with its files. Wildcards are refused, because they publish names that nobody listed.
+ */
 export function modulesIn(exports: Exports): { name: string; target: Target }[] {
   return Object.entries(exports).flatMap(([name, target]) => {
     if (name.includes('*')) throw new Error(`${name}: the exports of package.json are listed one by one`)

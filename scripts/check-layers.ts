@@ -1,5 +1,5 @@
 /**
- * Proves three things about the imports of src/: they point down the list of folders below only, the pure folders
+ * Proves three things about the imports of src/: they only point down the list of folders below, the pure folders
  * import no `node:` module, and there is no cycle. The list is the architecture; a new file needs no row in it.
  */
 import { globSync, readFileSync } from 'node:fs'
@@ -40,7 +40,7 @@ const LAST_PURE = 'recall'
 
 export type Source = { path: string; imports: string[] }
 
-/** What is wrong with the imports of some files, one sentence each. */
+/** The import errors of some files, one sentence each. */
 export function checkLayers(sources: readonly Source[], layers = LAYERS, lastPure = LAST_PURE): string[] {
   const problems: string[] = []
   const known = new Set(sources.map(({ path }) => path))

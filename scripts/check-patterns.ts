@@ -1,8 +1,8 @@
 /**
- * Proves that no pattern of ours takes more than linear time, whatever text it is given. Every literal of src/ and
- * web/src, and every `new RegExp` at the top of a module, is judged by recheck: exactly, by automata, where it can; by
- * searching for an attack, with a fixed seed, and trying it, where a pattern looks ahead or behind. A pattern that is built inside a
- * function cannot be seen here and is refused. Verdicts are kept in node_modules/.cache, because they never change.
+ * Proves that no regular expression of ours takes more than linear time on any text. recheck judges every literal of
+ * src/ and web/src, and every `new RegExp` at the top of a module: exactly, by automata, where possible; for patterns
+ * with lookaround, by searching for an attack with a fixed seed and running it. A pattern built inside a function
+ * cannot be checked here and is refused. Verdicts are cached in node_modules/.cache, because they never change.
  */
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -29,7 +29,7 @@ const JUDGED_BY_HAND: Readonly<Record<string, string>> = {
   '/\\p{RGI_Emoji}|[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Co}\\p{Default_Ignorable_Code_Point}]/gv': 'one character',
 }
 
-/** What is wrong with the patterns of the project, one sentence each. */
+/** The problems of the project's patterns, one sentence each. */
 export async function checkPatterns(): Promise<{ checked: number; problems: string[] }> {
   const files = globSync(['src/**/*.ts', 'web/src/**/*.{ts,tsx}'], { cwd: ROOT })
   const read = files.map(file => patternsIn(file, readFileSync(join(ROOT, file), 'utf8')))
@@ -83,9 +83,9 @@ export async function verdictOn({ source, flags }: Pick<Pattern, 'source' | 'fla
 }
 
 /**
- * The search takes a large constant for a power at times, or for something worse, so its attack is tried. At this length
- * linear time is a few milliseconds and quadratic time some seconds; the bound lies far from both. What is exponential
- * would not end, and is stopped.
+ * The search sometimes mistakes a large constant for a power, so its attack is run. At this length, linear time is a
+ * few milliseconds and quadratic time is seconds; the bound is far from both. Exponential patterns would not end, and
+ * are stopped.
  */
 function isSlow(pattern: RegExp, { pumps, suffix }: AttackPattern): boolean {
   const times = ATTACK_LENGTH / Math.max(1, pumps.map(({ pump }) => pump).join('').length)
@@ -110,7 +110,7 @@ function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string'
 }
 
-/** Loads the modules and notes what it gives to `new RegExp`; the stack tells who asks. */
+/** Loads the modules and records the arguments of `new RegExp`; the stack names the caller. */
 async function builtAtTheTop(files: readonly string[]): Promise<Pattern[]> {
   const built: Pattern[] = []
   const Original = RegExp

@@ -9,7 +9,7 @@ export function findChromium(env: Record<string, string | undefined> = process.e
   return NAMES.map(name => findProgram(name, env)).find(found => found !== undefined)
 }
 
-/** Nothing but what the test asks for goes over the network. Root, as in containers, needs to be without a sandbox. */
+/** No network traffic except for what the test requests. Root, as in containers, must run without a sandbox. */
 export const CHROMIUM_ARGS: readonly string[] = [
   '--disable-gpu',
   '--disable-quic',

@@ -13,7 +13,7 @@ export type Case = {
   mode?: number
   oldText: string
   newText: string
-  /** What the file may hold when the tool reports success. Empty: success is wrong. */
+  /** The allowed contents of the file if the tool reports success. Empty: success is wrong. */
   accepted: Buffer[]
   /** Whether refusing, with the file as it was, is right as well. */
   mayRefuse: boolean
@@ -143,7 +143,7 @@ const CATEGORIES: Record<string, (random: Random) => Draft> = {
   'an executable file': random => unique(random, pick(random, WORDS), pick(random, WORDS)),
 }
 
-/** A text in which `oldText` stands exactly once, between lines that are not like it. */
+/** A text that contains `oldText` exactly once, between lines that differ from it. */
 function unique(random: Random, oldText: string, newText: string): Draft {
   const above = Array.from({ length: random(4) }, (_, i) => `above ${i}: ${random(1000)}`)
   const below = Array.from({ length: random(4) }, (_, i) => `below ${i}: ${random(1000)}`)
@@ -163,14 +163,14 @@ function judge(category: string, { content, oldText, newText }: Draft): Case {
   const literal = replaceOnce(content, oldText, newText)
   const kept = endings && replaceOnce(content, oldText.replaceAll('\n', endings), newText.replaceAll('\n', endings))
   const accepted = [literal, kept].flatMap(text => (text === undefined ? [] : [bytes(text)]))
-  // Some tools let an empty old text stand for the content of an empty file.
+  // Some tools let an empty old text mean the content of an empty file.
   if (content === '' && oldText === '') accepted.push(bytes(newText))
   const mayRefuse = literal === undefined || oldText === newText || invalid.length > 0
   const mode = category === 'an executable file' ? { mode: 0o700 } : {}
   return { category, bytes: bytes(content), oldText, newText, accepted, mayRefuse, ...mode }
 }
 
-/** Undefined unless `oldText` stands exactly once, overlapping places counted. */
+/** Undefined unless `oldText` occurs exactly once, counting overlapping places. */
 function replaceOnce(content: string, oldText: string, newText: string): string | undefined {
   const at = content.indexOf(oldText)
   if (oldText === '' || at === -1 || content.indexOf(oldText, at + 1) !== -1) return undefined

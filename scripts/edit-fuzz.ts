@@ -138,7 +138,7 @@ async function openMcpFilesystem(root: string): Promise<Opened | undefined> {
   }
 }
 
-/** What `edit_file` of deepagents calls. */
+/** The backend that `edit_file` of deepagents calls. */
 async function openDeepagents(root: string): Promise<Opened | undefined> {
   const peer = await importPeer('deepagents', 'dist/index.js')
   if (!peer) return undefined

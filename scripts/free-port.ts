@@ -1,6 +1,6 @@
 /**
- * A port of this machine that nobody listens on at the moment. It is one that no system hands out by itself, to
- * connections or to servers that ask for any: those could take it before the program that it is meant for.
+ * A free port of this machine. It is outside the ranges from which systems assign ports to connections or to servers
+ * that ask for any port; otherwise one of those could take it first.
  */
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,6 +1,7 @@
 /**
- * `npm run fuzz:laws`: lives of sessions (test/laws/history.ts) until so many operations have ended without a finding.
- * After each operation the session is opened anew and compared. A finding is shrunk and printed with its seed and path.
+ * `npm run fuzz:laws`: runs generated lives of sessions (test/laws/history.ts) until this many operations have ended
+ * without a finding. After each operation the session is reopened and compared. A finding is shrunk and printed with
+ * its seed and path.
  *
  * npm run fuzz:laws -- --operations 2000000
  */

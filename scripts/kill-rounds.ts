@@ -1,6 +1,6 @@
 /**
- * `npm run kill -- --rounds 1000`: kills writers with SIGKILL and looks whether what they acknowledged is there, in
- * homes of some rounds each. `npm test` does a few rounds of the same (test/e2e/kill.test.ts).
+ * `npm run kill -- --rounds 1000`: kills writers with SIGKILL and checks that everything they acknowledged is there, in
+ * homes of several rounds each. `npm test` runs a few such rounds (test/e2e/kill.test.ts).
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

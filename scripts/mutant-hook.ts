@@ -1,6 +1,6 @@
 /**
- * Preloaded into a test process by scripts/mutate.ts (`--import`): one source file is loaded with one place changed,
- * as `MUTANT` says. The files on disk stay as they are. Workers and child processes inherit the preload.
+ * Preloaded into a test process by scripts/mutate.ts (`--import`): loads one source file with one place changed, given
+ * by `MUTANT`. Files on disk are not changed. Workers and child processes inherit the preload.
  */
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'

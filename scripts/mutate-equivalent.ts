@@ -1,8 +1,8 @@
 /**
- * Changes that no test can notice, because what the program does stays the same: a cache that is asked less often, a
- * shorter way to the same value. `npm run mutate` prints each with its reason and does not count it. A row names the
- * line as it is in the file; when the line changes, the row is an error until it is looked at again. A line that a better
- * test could hold does not belong here.
+ * Mutations that no test can detect, because the program behaves the same: a cache that is used less often, a shorter
+ * way to the same value. `npm run mutate` prints each with its reason and does not count it. A row quotes the line of
+ * the file; when the line changes, the row is an error until it is reviewed. A mutation that a better test could detect
+ * does not belong here.
  */
 import type { Mutation } from './mutations.ts'
 
@@ -397,7 +397,7 @@ const ROWS: readonly Row[] = [
 
 export const EXCUSED_FILES: readonly string[] = [...new Set(ROWS.map(({ file }) => file))]
 
-/** The rows of a file whose line is no longer there. */
+/** The rows whose line is no longer in the file. */
 export function staleRows(file: string, source: string): string[] {
   const lines = new Set(source.split('\n').map(line => line.trim()))
   return ROWS.flatMap(row => (row.file === file && !lines.has(row.line) ? [row.line] : []))

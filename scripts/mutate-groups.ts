@@ -1,6 +1,7 @@
 /**
- * What `npm run mutate` changes and which tests must notice. A group's tests are the fast ones that go through its
- * files: they run once for each change, so tests that start browsers, clients or many processes are left out.
+ * The groups of `npm run mutate`: source files, and the tests that must detect their mutations. The tests of a group
+ * are the fast ones that run its files. They run once for each mutation, so tests that start browsers, clients or many
+ * processes are left out.
  */
 
 export type Group = {

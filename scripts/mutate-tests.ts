@@ -1,8 +1,8 @@
 /**
- * How `npm run mutate` runs tests: what each test file executes (V8's coverage), and whether it fails with one place
- * changed (scripts/mutant-hook.ts). Both are remembered in node_modules/.cache/mutate under a hash of every project file
- * that the test loaded, so a second run pays only for what changed. A change that makes a test run far longer than usual
- * counts as noticed, and is not remembered: the machine may have been busy.
+ * How `npm run mutate` runs tests: which code each test file executes (V8's coverage), and whether it fails with a
+ * mutation (scripts/mutant-hook.ts). Both are cached in node_modules/.cache/mutate under a hash of every project file
+ * that the test loaded, so a second run only repeats what changed. A mutation that makes a test run far longer than
+ * usual counts as detected, but is not cached, because the machine may have been busy.
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -18,7 +18,7 @@ const rootUrl = pathToFileURL(`${root}/`).href
 const hook = pathToFileURL(join(import.meta.dirname, 'mutant-hook.ts')).href
 const cache = join(root, 'node_modules/.cache/mutate')
 
-/** A test file, how long it takes as things are, what it loads, and what of each source file it executes. */
+/** A test file, its usual duration, the files it loads, and the code of each source file that it executes. */
 export type Run = {
   test: string
   milliseconds: number
@@ -79,7 +79,7 @@ export function reaches({ executed }: Run, file: string, { start, at: place = st
 /** A test that was ended took far longer than usual. */
 export type Outcome = 'passed' | 'failed' | 'ended'
 
-/** What becomes of the test when the file has the mutation. */
+/** The outcome of the test with the mutation. */
 export async function tryWith(run: Run, file: string, { start, end, text }: Mutation): Promise<Outcome> {
   const MUTANT = JSON.stringify({ url: urlOf(file), start, end, text })
   const place = join(cache, `${hashOf(MUTANT, run.fingerprint)}.verdict`)

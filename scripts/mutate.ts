@@ -24,7 +24,7 @@ import { type Mutation, mutationsOf } from './mutations.ts'
 /** A change that the nearest tests do not notice counts as unnoticed: it would take long to find, too. */
 const TESTS_PER_CHANGE = 12
 const MILLISECONDS_PER_CHANGE = 120_000
-/** A test that has not been measured yet comes behind the quick ones and before the slow ones. */
+/** Tests without a measured duration run after the fast ones and before the slow ones. */
 const UNKNOWN_MILLISECONDS = 5_000
 
 const { values, positionals } = parseArgs({

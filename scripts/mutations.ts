@@ -1,11 +1,14 @@
 /**
- * The small wrong changes that `npm run mutate` makes to a source file: conditions turned round, bounds moved by one,
- * statements left out, defaults forgotten. Texts and numbers are left alone: most are messages, whose wording nobody
- * should test, and sizes that may as well be a little larger. Returns that the types would refuse are left out too.
+ * The mutations that `npm run mutate` makes to a source file: conditions are negated, bounds moved by one, statements
+ * and defaults removed. Texts and numbers are not changed: most texts are messages, and most numbers are sizes without
+ * an exact right value. Returns that the types would refuse are left out too.
  */
 import { parseSync } from 'vite'
 
-/** `start` and `end` are places in the source; `text` stands there instead. A test that executes `at` may notice. */
+/**
+ * `start` and `end` are places in the source; `text` replaces what is between them. A test that executes `at` may
+ * detect it.
+ */
 export type Mutation = { start: number; end: number; text: string; at?: number }
 
 type Node = { type: string; start: number; end: number } & Record<string, unknown>
@@ -75,7 +78,7 @@ function mutate(node: Node, source: string, returned: Node | undefined): Mutatio
   }
 }
 
-/** `false` and nothing are the same to most callers, and a literal `true` has a mutation of its own. */
+/** `false` and undefined are the same to most callers, and a literal `true` has its own mutation. */
 function isTelling(returned: unknown): boolean {
   return isNode(returned) && returned.type !== 'Literal' && returned['name'] !== 'undefined'
 }
@@ -107,8 +110,8 @@ function methodMutations({ property, computed }: Node): Mutation[] {
 }
 
 /**
- * Types are not visited, and imports are not: what is erased or only names a file has nothing to test. `returned` is the
- * type that the function around a node says it returns.
+ * Types and imports are skipped: they have no behaviour to test. `returned` is the return type of the function around a
+ * node.
  */
 function visit(node: Node, see: (node: Node, returned: Node | undefined) => void, around?: Node): void {
   if (node.type === 'ImportDeclaration' || node.type.startsWith('TS')) {

@@ -1,4 +1,7 @@
-/** What some tests need and a machine may lack. They skip without it; `npm test` says so, one line for each. */
+/**
+ * Optional parts that some tests need. Without them these tests are skipped, and `npm test` prints one line for each
+ * part.
+ */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'

@@ -1,7 +1,7 @@
 /**
- * Pictures and figures of the docs, from what the program really does with the sample session: docs/example.md with
- * docs/img/example-edit.svg, and docs/img/terminal.svg, a recording of `npx palimpsest`. `npm run pictures` writes them;
- * a test compares them with what would be written today.
+ * Pictures and figures of the docs, made from what the program prints for the sample session: docs/example.md with
+ * docs/img/example-edit.svg, and docs/img/terminal.svg, a recording of `npx palimpsest`. `npm run pictures` writes
+ * them; a test compares them with the program's current output.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -154,7 +154,7 @@ function pictureOf({ front, before, after, behind, saved, entry }: Example): str
 
 const round = (value: number) => Math.round(value * 10) / 10
 
-/** What the first start says on a machine without agents, so that it is the sample that it tells of. */
+/** The output of the first start on a machine without agents, so that it shows the sample. */
 function outputOfFirstStart(): string {
   const home = mkdtempSync(join(tmpdir(), 'palimpsest-recording-'))
   try {
@@ -176,7 +176,7 @@ const CHAR = 8.43
 const SECONDS_TO_TYPE = 1.5
 const SECONDS_A_LINE = 0.25
 
-/** A terminal in which the command is typed and then the lines of its output appear. It stays as it is at the end. */
+/** A terminal in which the command is typed and then the lines of its output appear. The last frame stays. */
 function recordingOf(command: string, output: string): string {
   const lines = output.trimEnd().split('\n')
   const columns = Math.max(72, ...lines.map(line => line.length))

@@ -1,7 +1,7 @@
 /**
- * A screenshot in a third of its bytes: a palette of 256 colours, those that occur most and differ enough, and each pixel
- * the nearest of them. Pages have few colours; what is between them is the smoothing of letters, where no eye sees it.
- * For what a browser's screenshot is: 8 bits a channel, RGB or RGBA, not interlaced.
+ * Compresses a screenshot to a third: a palette of 256 colours, chosen by frequency and distance, and each pixel mapped
+ * to the nearest of them. Pages have few colours; the others come from font smoothing, where the difference is not
+ * visible. For browser screenshots only: 8 bits per channel, RGB or RGBA, not interlaced.
  */
 import { crc32, deflateSync, inflateSync } from 'node:zlib'
 
@@ -53,7 +53,7 @@ function coloursIn(data: Buffer, { width, height, channels }: { width: number; h
 
 type Around = { line: Buffer; above: Buffer; channels: number }
 
-/** What a filter expects at a place: the byte to the left, above, their mean, or the nearest of the three around. */
+/** The prediction of a PNG filter: the byte to the left, above, their mean, or the nearest of the three neighbours. */
 function predicted(filter: number, x: number, { line, above, channels }: Around): number {
   const left = x >= channels ? line[x - channels]! : 0
   const up = above[x]!

@@ -48,7 +48,7 @@ export class PostgresServer {
     this.#folder = mkdtempSync(join(tmpdir(), 'palimpsest-postgres-'))
   }
 
-  /** A cluster of its own; `settings` are those of postgresql.conf. */
+  /** A new cluster; `settings` are those of postgresql.conf. */
   static async start(programs: PostgresPrograms, settings: Record<string, string> = {}): Promise<PostgresServer> {
     const server = new PostgresServer(programs, { port: await freePort(), settings })
     const user = asUser()
@@ -95,7 +95,7 @@ export class PostgresServer {
     })
   }
 
-  /** Ends it: at once by `SIGINT`, without a word by `SIGKILL`. */
+  /** Stops the server: fast shutdown by `SIGINT`, without cleanup by `SIGKILL`. */
   async end(signal: 'SIGINT' | 'SIGKILL' = 'SIGINT'): Promise<void> {
     const child = this.#process
     this.#process = undefined
@@ -108,7 +108,7 @@ export class PostgresServer {
     await ended
   }
 
-  /** Stops all its processes where they are, or lets them go on. */
+  /** Pauses all its processes, or lets them continue. */
   pause(isPaused: boolean): void {
     const pid = this.#process!.pid!
     for (const one of [pid, ...childrenOf(pid)]) kill(one, isPaused ? 'SIGSTOP' : 'SIGCONT')
@@ -121,7 +121,9 @@ export class PostgresServer {
   }
 }
 
-/** pgbouncer in transaction mode in front of a server, where it is installed: each transaction gets any connection. */
+/**
+ * pgbouncer in transaction mode in front of a server, if it is installed: each transaction may get another connection.
+ */
 export class Pooler {
   readonly #folder = mkdtempSync(join(tmpdir(), 'palimpsest-pgbouncer-'))
   readonly #process: ChildProcess
@@ -206,7 +208,7 @@ function isRoot(): boolean {
   return process.getuid?.() === 0
 }
 
-/** Who runs it: us, or, where we are root, the user `postgres` or `nobody`. */
+/** The user that runs the server: ours, or `postgres` or `nobody` if we are root. */
 function asUser(): { uid: number; gid: number; env: NodeJS.ProcessEnv } | undefined {
   if (!isRoot()) return undefined
   for (const name of ['postgres', 'nobody']) {

@@ -1,13 +1,12 @@
 /**
- * Records the sample session: our agent, under its default policy, on a small project in a temporary folder, with a
- * scripted model behind a real HTTP port. The tools really run and the engine really edits; nothing is written by hand
- * but what the user and the model say (sample-script.ts) and the project (sample-project.ts).
+ * Records the sample session: our agent with its default policy, on a small project in a temporary folder, with a
+ * scripted model behind a real HTTP port. The tools really run and the engine really edits. Only the words of the user
+ * and the model (sample-script.ts) and the project (sample-project.ts) are written by hand.
  *
- *   node scripts/record-sample.ts            writes sample/session.jsonl
- *   node scripts/record-sample.ts --check    fails if that would change it
+ * node scripts/record-sample.ts writes sample/session.jsonl; with --check it fails if that would change the file
  *
- * The same bytes come out on every machine: the clock is the script's, and the ledger speaks of /project where the
- * agent works in its temporary folder.
+ * The bytes are the same on every machine: the clock belongs to the script, and the ledger has /project in place of the
+ * temporary folder.
  */
 import { hash } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -36,7 +35,7 @@ const START = Date.UTC(2026, 4, 25, 9, 30)
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 
-/** The clock of the session: it stands still unless somebody moves it. */
+/** The clock of the session; it only moves when the script moves it. */
 class Clock {
   now = START
   pass(ms: number): void {
@@ -77,7 +76,7 @@ export async function recordSample(): Promise<string> {
   }
 }
 
-/** The three requests, and what the user does between them. */
+/** The three requests, and the user's edits between them. */
 async function play(agent: Agent, provider: Provider, clock: Clock): Promise<void> {
   const [sunday, csv, build] = TURNS
   const { session } = agent
@@ -94,7 +93,7 @@ async function play(agent: Agent, provider: Provider, clock: Clock): Promise<voi
   await ask(build)
 }
 
-/** The user would rather have the second read of a file stand there whole than point to the first. */
+/** The user undoes the pointer, so that the second read of a file is shown in full. */
 async function undoPointer(session: Session): Promise<void> {
   const pointer = session.edits().find(({ edit }) => edit.by === 'policy:thrifty')
   if (!pointer) throw new Error('Nothing was shortened so far: the script and the engine have come apart.')
@@ -138,10 +137,13 @@ async function recordingOf(session: Session, pal: Palimpsest, memory: Memory): P
   }
 }
 
-/** Folders that the agent works in, and what the ledger calls them. */
+/** Folders that the agent works in, and their names in the ledger. */
 const NAMES = ['project', 'workspace']
 
-/** What goes into the ledger is renamed; of what comes out the agent compares its own prompt, which is renamed back. */
+/**
+ * Paths are renamed on their way into the ledger. The agent compares its own prompt with the ledger's, so they are
+ * renamed back there.
+ */
 function speakingOfProject(pal: Palimpsest, folder: string): Palimpsest {
   const open = pal.session.bind(pal)
   pal.session = async (...args) => {
@@ -171,7 +173,7 @@ function rename<T>(value: T, from: string, to: string): T {
   return JSON.parse(JSON.stringify(value).replaceAll(from, to))
 }
 
-/** The model: says what the script says, and counts and caches as Anthropic documents it. */
+/** The model: answers as the script says, and counts and caches tokens as Anthropic documents it. */
 class Provider {
   steps: Step[] = []
   readonly #clock: Clock
@@ -196,7 +198,7 @@ class Provider {
     return { ...(step.say === '' ? {} : { text: step.say }), ...(call ? { calls: [call] } : {}), usage }
   }
 
-  /** What an earlier request had in front, unchanged and not too long ago, is read; the rest is written. */
+  /** The prefix of an earlier request that is unchanged and not too old is read from the cache; the rest is written. */
   #usage(request: Received['json']): Usage {
     const { now } = this.#clock
     const prefixes = prefixesOf(request)

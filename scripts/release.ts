@@ -1,8 +1,8 @@
 /**
- * Makes a release: `npm run release -- 0.2.0`. Checks that the tree is clean, the version is new and the changelog says
- * something; runs the tests; moves "Unreleased" under the version; commits and tags. Pushing the tag publishes it.
+ * Makes a release: `npm run release -- 0.2.0`. Checks that the tree is clean, the version is new and the changelog has
+ * entries; runs the tests; moves "Unreleased" under the version; commits and tags. Pushing the tag publishes it.
  *
- * `--check VERSION` only compares package.json and the changelog with a version, `--notes VERSION` prints its section.
+ * `--check VERSION` only compares package.json and the changelog with a version; `--notes VERSION` prints its section.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util'
 const ROOT = join(import.meta.dirname, '..')
 const EMPTY = '## Unreleased\n\n### Added\n\n### Changed\n\n### Fixed\n'
 
-/** The changelog with what was unreleased under a version; groups without a line are left out. */
+/** The changelog with its unreleased entries under a version; empty groups are removed. */
 export function releaseChangelog(text: string, version: string, day: string): string {
   const body = sectionOf(text, 'Unreleased')
   const groups = body.split(/^(?=### )/m).filter(group => group.trim() !== '' && !/^### .*\s*$/.test(group.trim()))
@@ -23,7 +23,7 @@ export function releaseChangelog(text: string, version: string, day: string): st
   return `${text.slice(0, at)}${EMPTY}\n${section}${rest.trimStart()}`
 }
 
-/** What stands under a heading of the changelog. */
+/** The text under a heading of the changelog. */
 export function sectionOf(text: string, name: string): string {
   const heads = [...text.matchAll(/^## (\S+).*$/gm)]
   const index = heads.findIndex(head => head[1] === name)
@@ -32,7 +32,7 @@ export function sectionOf(text: string, name: string): string {
   return text.slice(head.index + head[0].length, heads[index + 1]?.index ?? text.length)
 }
 
-/** What keeps a version from being released. */
+/** The reasons why a version cannot be released. */
 export function problemsOf(version: string, { current, tags, status }: State): string[] {
   const problems: string[] = []
   if (!/^\d+\.\d+\.\d+$/.test(version)) problems.push(`${version} is no version: write it as 0.2.0.`)

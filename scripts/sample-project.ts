@@ -1,8 +1,8 @@
 /**
- * The project that the sample session is about: weekly reports of a small shop, with the bugs that the session finds.
+ * The project of the sample session: weekly reports of a small shop, with the bugs that the session finds.
  *
- * It really runs, prints neither times nor paths of this machine, and is the same on every machine. So what its
- * commands print can be recorded twice and compared byte for byte.
+ * It really runs, and prints no times and no paths of this machine, so its output can be recorded twice and compared
+ * byte for byte.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -46,7 +46,7 @@ function orders(): string {
   return `${lines.join('\n')}\n`
 }
 
-/** What the nightly job wrote when it made the report of each week. */
+/** The log of the nightly job, with one report for each week. */
 function reportsLog(): string {
   const lines = Array.from({ length: WEEKS }, (_, week) => {
     const [from, to] = [day(week * 7), day(week * 7 + 6)]
@@ -66,7 +66,7 @@ function reportsLog(): string {
   return `${lines.join('\n')}\n`
 }
 
-/** What the last nightly build wrote: every page made anew, each with another key. */
+/** The log of the last nightly build, with every page and its key. */
 function nightlyLog(): string {
   const start = Date.UTC(2026, 4, 25, 1, 30)
   const pages = WEEKS * WEEK_PAGES

@@ -1,8 +1,8 @@
 /**
- * What is said in the sample session: the user's three requests, and what the model answers and calls, step by step.
+ * The script of the sample session: the user's three requests, and the answers and calls of the model, step by step.
  *
- * Only words stand here. The calls are really run by the agent on the project (sample-project.ts), and what the engine
- * makes of it is nowhere in this file.
+ * It contains only words. The agent really runs the calls on the project (sample-project.ts), and the edits of the
+ * engine are not written here.
  */
 
 export type Call = { name: string; input: Record<string, unknown> }

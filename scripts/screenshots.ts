@@ -21,7 +21,7 @@ const PLACE = join(ROOT, 'docs/img')
 const WIDTH = 1360
 const SCALE = 1.5
 const LARGEST_BYTES = 250_000
-/** A page that goes on below is cut. */
+/** The height at which a longer page is cut. */
 const TALLEST = 2600
 
 type Shot = {
@@ -30,7 +30,7 @@ type Shot = {
   height: number
   width?: number
   colorScheme?: BrowserContextOptions['colorScheme']
-  /** The page beyond what is on the screen, too. */
+  /** Includes the part of the page below the screen. */
   whole?: boolean
   /** Brings the page to where the picture is taken. */
   prepare(page: Page): Promise<void>
@@ -196,7 +196,7 @@ async function take(
   await page.close()
 }
 
-/** A server without any key of whoever runs this, on a free port. */
+/** A server on a free port, without the API keys of the user who runs this. */
 function startServer(folder: string): ChildProcess {
   const home = join(folder, '.agent')
   const args = ['serve', '--sample', '--demo', '--port', '0', '--home', home]
@@ -217,7 +217,7 @@ async function addressOf(server: ChildProcess): Promise<string> {
   throw new Error(`The server did not start: ${out}`)
 }
 
-/** What the page calls `system-ui` is Inter where that is installed. */
+/** The page's `system-ui` font is Inter, if that is installed. */
 function fontsIn(folder: string): string {
   const path = join(folder, 'fonts.conf')
   const prefer = (name: string, font: string) =>

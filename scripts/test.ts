@@ -49,7 +49,7 @@ const root = join(import.meta.dirname, '..')
 for (const { name, isHere, how } of OPTIONAL_PARTS) {
   if (!isHere(root)) console.log(`skipped: ${name}. ${how}`)
 }
-// What Node compiled is kept: many processes load the same files, and compiling them took most of their start.
+// Node's compile cache is kept: many processes load the same files, and compiling them took most of their start.
 process.env.NODE_COMPILE_CACHE = join(root, 'node_modules/.cache/compile')
 if (existsSync(MEMORY) && freeBytes(MEMORY) > MEMORY_BYTES) {
   const folder = mkdtempSync(join(MEMORY, 'palimpsest-tests-'))

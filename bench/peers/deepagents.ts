@@ -1,6 +1,6 @@
 /**
- * deepagents, from its own package: its file system middleware takes a new tool result that is too large out of the
- * conversation, and leaves the first and last lines and the path of the file.
+ * deepagents, from its own package: its file system middleware replaces a new tool result that is too large by its
+ * first and last lines and the path of a file.
  */
 import { ToolMessage } from '@langchain/core/messages'
 import type { Message } from '../../src/model/types.ts'
@@ -49,7 +49,7 @@ function eviction({ createFilesystemMiddleware }: Package, setting: string, opti
   }
 }
 
-/** What stands for a result that was evicted. Other agents' tools go by the names that deepagents gives its own. */
+/** The text in place of an evicted result. Tools of other agents get the names that deepagents gives its own. */
 async function evicted(middleware: Middleware, message: Message): Promise<string | undefined> {
   const result = resultOf(message)
   if (!result) return undefined
@@ -73,5 +73,5 @@ const OWN_NAMES: Record<string, string> = {
   shell: 'execute',
 }
 
-/** A store that keeps nothing: nobody reads the files of a replay. */
+/** A store that keeps nothing, because nobody reads the files of a replay. */
 const DISCARD = { write: async (path: string) => ({ path, filesUpdate: null }) }

@@ -1,15 +1,15 @@
 /**
- * Peers whose algorithm is public and whose code cannot be called from here, written from their descriptions, with
- * the defaults that these give. Where a description leaves something open, the choice is the one that costs less.
+ * Peers with a public algorithm whose code cannot be called from here, implemented from their descriptions with the
+ * defaults given there. Where a description leaves something open, the cheaper choice is taken.
  */
 import { type Counter, messageTokens } from '../../src/model/tokens.ts'
 import type { Message } from '../../src/model/types.ts'
 import { Cleared, legalCut, outputOf, type Peer, type PeerCall, resultOf } from './peer.ts'
 
 /**
- * Anthropic's clear_tool_uses_20250919: past the trigger all results but the last `keep` are cleared. The server
- * keeps no state, so by default it clears on every request; `clear_at_least` makes it wait for a batch (here what
- * was cleared stays cleared, its best case).
+ * Anthropic's clear_tool_uses_20250919: above the trigger, all results except the last `keep` are cleared. The server
+ * keeps no state, so by default it clears on every request; `clear_at_least` makes it wait for a batch (here cleared
+ * results stay cleared, which is its best case).
  */
 function anthropic(name: string, setting: string, options: { trigger: number; keep: number; atLeast?: number }): Peer {
   const { trigger, keep, atLeast = 0 } = options
@@ -188,7 +188,7 @@ function openhandsMasking(name: string, setting: string, window: number): Peer {
   }
 }
 
-/** `words`: not as it comes, but so that it can be compared with who keeps everything that users said. */
+/** `words`: not as shipped, but comparable with planners that keep all words of users. */
 function openhandsForgetting(
   name: string,
   setting: string,

@@ -1,6 +1,6 @@
 /**
- * LangChain, from its own packages: `ClearToolUsesEdit` as its middleware applies it (in place on the agent's state,
- * so that what is cleared stays cleared), and `trimMessages`.
+ * LangChain, from its own packages: `ClearToolUsesEdit` as its middleware applies it (in place on the agent's state, so
+ * cleared results stay cleared), and `trimMessages`.
  */
 import { AIMessage, type BaseMessage, HumanMessage, ToolMessage, trimMessages } from '@langchain/core/messages'
 import { ClearToolUsesEdit, countTokensApproximately } from 'langchain'

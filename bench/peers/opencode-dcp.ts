@@ -165,7 +165,7 @@ class Book {
     this.messages.push({ info, parts: [...start, ...parts] })
   }
 
-  /** Takes over what was pruned since the last time. */
+  /** Takes over what was pruned since the last call. */
   mark(ids: Iterable<string>): void {
     for (const id of ids) {
       const filed = this.#tools.get(id)

@@ -1,7 +1,7 @@
 /**
- * What a peer is in the benchmark: given everything that has happened so far, it says what it would send. Each is
- * called before every call of the model, in order, with one tool result to a message; messages that it does not
- * change come back as the same objects.
+ * A peer in the benchmark: given everything that has happened so far, it returns what it would send. It is called
+ * before every model call, in order, with one tool result per message; messages that it does not change are returned as
+ * the same objects.
  */
 import type { Counter } from '../../src/model/tokens.ts'
 import type { Message, Part, ToolResultPart } from '../../src/model/types.ts'
@@ -13,7 +13,7 @@ export type PeerCall = {
   /** When this call is made, and when the one before was answered. */
   at: number
   before: number
-  /** Tokens in front of the messages. */
+  /** Tokens of the system prompt and tools. */
   overhead: number
 }
 
@@ -42,7 +42,7 @@ function textIn(part: Part): string {
   return 'text' in part ? part.text : ''
 }
 
-/** Messages that were given another result, each made once, so that what stays the same stays the same object. */
+/** Messages with another result, each created once, so that an unchanged message stays the same object. */
 export class Cleared {
   readonly #made = new Map<Message, Message>()
 

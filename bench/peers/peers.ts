@@ -1,4 +1,4 @@
-/** All peers. Those whose packages are not installed are left out, with a line that says so. */
+/** All peers. Peers whose packages are not installed are left out, and a line says so. */
 import { described, describedKnobs } from './described.ts'
 import type { Peer } from './peer.ts'
 
