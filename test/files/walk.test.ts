@@ -1,8 +1,10 @@
 /** What a walk reports and where it does not go. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import promises from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -45,6 +47,16 @@ test('folders come before what is in them, in order of names; links, .git and no
     'z folder',
     'z/loop link',
   ])
+})
+
+test('what is neither a file nor a folder nor a link is told as special', {
+  skip: process.platform === 'win32' && 'there are no sockets in folders here',
+}, async () => {
+  const server = createServer()
+  await once(server.listen(join(folder, 'z', 'socket')), 'listening')
+  assert.ok((await seen(9)).includes('z/socket special'))
+  server.close()
+  await once(server, 'close')
 })
 
 test('a walk keeps no folder open, also where its reader stops early', {
