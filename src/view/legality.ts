@@ -21,7 +21,8 @@ export const RULES = {
   'reasoning-altered': 'A reasoning block is sent back byte for byte, or left out.',
   'running-reasoning': 'The assistant message that is being answered keeps its reasoning and its other parts.',
   'loop-without-reasoning': 'A running tool loop keeps the reasoning that it began with.',
-  'reasoning-pair': 'A function call is sent with the reasoning item that belongs to it.',
+  'reasoning-pair':
+    'A function call is sent with the reasoning item that belongs to it, and a reasoning item with what it led to.',
   'bound-reasoning':
     'On models that bind reasoning to the text before it, reasoning after a change is left out and never put back.',
   'signed-altered': 'A tool call with a signature of the provider is sent back byte for byte.',
@@ -128,9 +129,14 @@ export function stepStart(messages: readonly Message[], index: number): number {
   return i
 }
 
-/** Whether a call has no message before it: Gemini requires a user message or a function response before every call. */
-function beginsWithCall(messages: readonly Message[], index: number): boolean {
-  return callsIn(messages[index]!).length > 0 && firstSpoken(messages) === index
+/**
+ * Whether the answers at an index begin the conversation and make a call: Gemini requires a user message or a function
+ * response before every call, and answers in a row are one.
+ */
+export function beginsWithCall(messages: readonly Message[], index: number): boolean {
+  if (firstSpoken(messages) !== index) return false
+  for (let i = index; messages[i]?.role === 'assistant'; i++) if (callsIn(messages[i]!).length > 0) return true
+  return false
 }
 
 /** The first message behind the system prompt; −1 if there is none. */
@@ -191,14 +197,46 @@ function checkShape(message: Message, index: number, { dialect, checked }: Check
   if (!message.parts.every(isWellFormed)) {
     found.push(violation('invalid-unicode', `message ${index} is not valid Unicode`, index))
   }
-  const blanks = dialect === 'anthropic' ? message.parts.filter(isBlankPart) : []
-  for (const _ of blanks) found.push(violation('blank-text', `message ${index} has a blank text`, index))
+  if (hangingIn(message, dialect).length > 0) {
+    found.push(violation('reasoning-pair', `message ${index} has reasoning that leads to nothing`, index))
+  }
+  for (const _ of blanksIn(message, dialect))
+    found.push(violation('blank-text', `message ${index} has a blank text`, index))
   if (found.length === before) checked?.set(message, dialect ?? 'any')
 }
 
 /** Whether the texts of a part have no lone surrogates. */
 export function isWellFormed(part: Part): boolean {
   return leavesOf(part).every(text => text.isWellFormed())
+}
+
+/**
+ * The texts that make a message illegal: at Anthropic each blank one. Other adapters leave out a text that an edit has
+ * emptied, so a message that has nothing else would be missing from the request.
+ */
+export function blanksIn({ parts }: Message, dialect: Dialect | undefined): Part[] {
+  if (dialect === 'anthropic') return parts.filter(isBlankPart)
+  return dialect !== undefined && parts.every(part => isEmptied(part, dialect)) ? [...parts] : []
+}
+
+function isEmptied(part: Part, dialect: Dialect): boolean {
+  if (part.type !== 'text' || part.edit === undefined) return false
+  return dialect === 'gemini' ? isBlankPart(part) : part.text === ''
+}
+
+/** The providers that refuse an answer that is nothing but reasoning. */
+function refusesBareReasoning(dialect: Dialect | undefined): boolean {
+  return dialect === 'openai-responses' || dialect === 'openai-chat'
+}
+
+/** The texts that an edit has emptied and that reasoning led to, where nothing else is left of that. */
+export function hangingIn({ role, parts }: Message, dialect: Dialect | undefined): Part[] {
+  if (dialect === undefined || role !== 'assistant' || !refusesBareReasoning(dialect)) return []
+  return parts.filter((part, i) => {
+    if (!isEmptied(part, dialect) || parts[i - 1]?.type !== 'reasoning') return false
+    const next = parts.slice(i).find(other => !isEmptied(other, dialect))
+    return next === undefined || next.type === 'reasoning'
+  })
 }
 
 /** A text that Anthropic refuses. */
@@ -216,6 +254,8 @@ export type EditScope = {
   running: boolean
   /** Whether the entry has reasoning beside the part. */
   reasons: boolean
+  /** Whether reasoning led to the part and to nothing else that is shown. */
+  isLedTo: boolean
 }
 
 /** The rule that an edit of one part breaks by itself, if any. */
@@ -227,6 +267,9 @@ export function checkEdit(edit: Edit, scope: EditScope, dialect?: Dialect): Viol
   const forgets = part.type === 'reasoning' && replacement === null && !scope.running
   if (scope.latest && scope.reasons && !forgets) {
     return violation('running-reasoning', `${name} would change the message that is being answered`)
+  }
+  if (replacement === null && scope.isLedTo && refusesBareReasoning(dialect)) {
+    return violation('reasoning-pair', `${name} would drop everything that the reasoning beside it led to`)
   }
   if (part.type === 'reasoning') return checkReasoning(replacement, name, scope, dialect)
   if (part.type === 'tool-call' && isSigned(part)) {

@@ -10,12 +10,14 @@
 import { withLeaves } from '../model/leaves.ts'
 import type { Dialect, Message, Part, ToolCallPart, ToolResultPart } from '../model/types.ts'
 import {
+  beginsWithCall,
+  blanksIn,
   type CheckOptions,
   callsIn,
   checkView,
   firstSpoken,
   firstUnchecked,
-  isBlankPart,
+  hangingIn,
   isWellFormed,
   mayWait,
   resultsIn,
@@ -41,18 +43,20 @@ export function legalize(messages: readonly Message[], options: CheckOptions = {
   const sound = messages.slice(start).flatMap(message => repairShape(message, dialect))
   const legal = [...messages.slice(0, start), ...repairSteps(sound, options)]
   const first = firstSpoken(legal)
-  const opens = dialect === 'gemini' && first >= 0 && legal[first]!.role === 'assistant'
-  if (opens && callsIn(legal[first]!).length > 0) legal.splice(first, 0, OPENING)
+  if (dialect === 'gemini' && beginsWithCall(legal, first)) legal.splice(first, 0, OPENING)
   return { messages: legal, repaired }
 }
 
-/** Repairs the form of a message: valid Unicode, no blank texts if the provider refuses them, no empty message. */
+/** Repairs the form of a message: valid Unicode, no text that the provider refuses, no message without anything. */
 function repairShape(message: Message, dialect: Dialect | undefined): Message[] {
-  const isFine = (part: Part) => isWellFormed(part) && !(dialect === 'anthropic' && isBlankPart(part))
+  const blank = new Set(blanksIn(message, dialect))
+  const hanging = new Set(hangingIn(message, dialect))
+  const isFine = (part: Part) => !blank.has(part) && !hanging.has(part) && isWellFormed(part)
   if (message.parts.length > 0 && message.parts.every(isFine)) return [message]
-  const parts = message.parts
-    .filter(part => dialect !== 'anthropic' || !isBlankPart(part))
-    .map(part => (isWellFormed(part) ? part : wellFormed(part)))
+  const parts = message.parts.flatMap(part => {
+    if (hanging.has(part)) return [{ ...part, text: EMPTY }]
+    return blank.has(part) ? [] : [isWellFormed(part) ? part : wellFormed(part)]
+  })
   if (parts.length > 0) return [{ ...message, parts }]
   return message.role === 'tool' ? [] : [{ ...message, parts: [{ type: 'text', text: EMPTY }] }]
 }

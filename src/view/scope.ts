@@ -5,11 +5,11 @@
  */
 
 import { PalimpsestError } from '../model/errors.ts'
-import type { Edit, Event, Message } from '../model/types.ts'
+import type { Edit, Event, Message, PartTarget } from '../model/types.ts'
 import type { Model } from '../providers/models.ts'
 import { STALE } from './binding.ts'
 import { describeTarget, entriesOf, isRange } from './edits.ts'
-import { type Fold, isPinned, peek, tryEvent } from './fold.ts'
+import { editsInside, type Fold, isPinned, peek, tryEvent } from './fold.ts'
 import {
   type CheckOptions,
   checkEdit,
@@ -35,12 +35,16 @@ export function assertRevertible(edits: readonly Edit[], { binding }: Model): vo
   throw illegal([violation('bound-reasoning', `undoing ${stale.id} would put back reasoning that is no longer valid`)])
 }
 
-/** Applies an event to the fold. Throws, and leaves the fold unchanged, if the event breaks a rule that held before. */
+/**
+ * Applies an event to the fold. Throws, and leaves the fold unchanged, if the event breaks a rule that held before. An
+ * edit of the engine is never refused: it records what the client or the provider has done, and the view is repaired.
+ */
 export function tryLegal(
   fold: Fold,
   event: Extract<Event, { type: 'edit' | 'reapply' }>,
   { seq, rules, isLegal }: { seq: number; rules: () => CheckOptions; isLegal?: () => void },
 ): () => void {
+  if (event.type === 'edit' && event.edits.every(({ by }) => by === 'engine')) return tryEvent(fold, event, seq)
   const check = () => checkView(peek(fold), rules())
   const waiting = waitingCalls(peek(fold))
   const takeBack = tryEvent(fold, event, seq)
@@ -122,8 +126,20 @@ function checkPart(fold: Fold, edit: Edit, model: Model): Violation | undefined 
     latest: entry === fold.lastAssistant,
     running: entry > fold.lastUser,
     reasons: message.parts.some(other => other.type === 'reasoning'),
+    isLedTo: isLedTo(fold, edit.target, message),
   }
   return checkEdit(edit, scope, model.dialect)
+}
+
+function isLedTo(fold: Fold, { entry, part }: PartTarget, { parts }: Message): boolean {
+  if (parts[part]!.type === 'reasoning') return false
+  const gone = editsInside(fold, entry).flatMap(({ target, replacement }) => {
+    return target.type === 'part' && replacement === null ? [target.part] : []
+  })
+  const isShown = (_: unknown, index: number) => index !== part && !gone.includes(index)
+  const before = parts.slice(0, part).findLast(isShown)
+  const next = parts.find((other, index) => index > part && isShown(other, index))
+  return before?.type === 'reasoning' && (next === undefined || next.type === 'reasoning')
 }
 
 /** A cut inside a running tool loop must leave the loop beginning with reasoning, if it began that way. */

@@ -30,29 +30,28 @@ function referencePart(part: Part, entry: number, index: number, applied: readon
   )
   const whole = latest(own.filter(({ edit }) => edit.target.type === 'part' && edit.target.leaf === undefined))
   if (whole) {
-    const { replacement } = whole.edit
+    const { replacement, id } = whole.edit
     if (replacement === null) return []
     if (typeof replacement === 'object' && 'input' in replacement)
-      return [{ ...part, input: replacement.input } as Part]
-    if (part.type === 'text') return [{ ...part, text: String(replacement) }]
+      return [{ ...part, input: replacement.input, edit: id } as Part]
+    if (part.type === 'text') return [{ ...part, text: String(replacement), edit: id }]
     if (part.type === 'tool-result') {
       const stubs = imagesIn(part)
         .map(imageStub)
         .filter(stub => !String(replacement).includes(stub))
       const output = [replacement, ...stubs].filter((text, i) => text !== '' || i > 0 || stubs.length === 0).join('\n')
-      return [{ ...part, output }]
+      return [{ ...part, output, edit: id }]
     }
-    return [{ type: 'text', text: String(replacement) }]
+    return [{ type: 'text', text: String(replacement), edit: id }]
   }
   if (own.length === 0) return [part]
-  return [
-    withLeaves(part, (text, leaf) =>
-      referenceLeaf(
-        text,
-        own.filter(({ edit }) => edit.target.type === 'part' && edit.target.leaf === leaf),
-      ),
+  const shown = withLeaves(part, (text, leaf) =>
+    referenceLeaf(
+      text,
+      own.filter(({ edit }) => edit.target.type === 'part' && edit.target.leaf === leaf),
     ),
-  ]
+  )
+  return [{ ...shown, edit: own[0]!.edit.id }]
 }
 
 function referenceLeaf(text: string, own: readonly Applied[]): string {
@@ -99,8 +98,9 @@ function latest(edits: readonly Applied[]): Applied | undefined {
   return [...edits].sort((a, b) => b.order - a.order)[0]
 }
 
-function messagesOf({ replacement }: Edit): Message[] {
-  return replacement !== null && typeof replacement === 'object' && 'messages' in replacement
-    ? replacement.messages
-    : []
+function messagesOf({ id, replacement }: Edit): Message[] {
+  const has = replacement !== null && typeof replacement === 'object' && 'messages' in replacement
+  return (has ? replacement.messages : []).map(message => {
+    return { ...message, parts: message.parts.map(part => ({ ...part, edit: id })) }
+  })
 }

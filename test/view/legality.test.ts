@@ -6,6 +6,7 @@ import type { Session } from '../../src/session/session.ts'
 import { checkEdit, checkSize, checkView, RULES, type Rule, stepStart, waitingCalls } from '../../src/view/legality.ts'
 
 const text = (said: string): Part => ({ type: 'text', text: said })
+const emptied: Part = { type: 'text', text: '', edit: 'e1' }
 const reasoning: Part = { type: 'reasoning', text: 'hm' }
 const raw: Part = { type: 'raw', provider: 'anthropic', value: { type: 'server_tool_use', id: 's1' } }
 const call = (id: string): Part => ({ type: 'tool-call', id, name: 'bash', input: { command: 'ls' } })
@@ -39,6 +40,26 @@ describe('rules on messages: each is broken alone', () => {
     ['an empty text, at Anthropic', 'blank-text', [go, assistant(text(''))], 'anthropic'],
     ['T7: a conversation that begins with a call, at Gemini', 'call-comes-first', step.slice(1), 'gemini'],
     ['a blank text, at Anthropic', 'blank-text', [user(text(' \n')), assistant(text('x'))], 'anthropic'],
+    [
+      'T7: an answer and then a call begin the conversation, at Gemini',
+      'call-comes-first',
+      [assistant(text('x')), ...step.slice(1)],
+      'gemini',
+    ],
+    ['a message that an edit has emptied, at OpenAI', 'blank-text', [go, assistant(emptied)], 'openai-chat'],
+    ['one that is blank then, at Gemini', 'blank-text', [user({ ...emptied, text: ' ' }), go], 'gemini'],
+    [
+      'T6: reasoning whose answer an edit has emptied',
+      'reasoning-pair',
+      [go, assistant(reasoning, emptied), go],
+      'openai-responses',
+    ],
+    [
+      'T6: the same, with other reasoning behind it',
+      'reasoning-pair',
+      [go, assistant(reasoning, emptied, reasoning, text('x')), go],
+      'openai-responses',
+    ],
   ]
   for (const [name, rule, messages, dialect] of cases) {
     test(`${name}: ${rule}`, () => assert.deepEqual(rules(messages, dialect), [rule]))
@@ -118,7 +139,14 @@ describe('steps', () => {
 })
 
 describe('rules on one edit', () => {
-  const scope = { entry: 3, role: 'assistant' as const, latest: false, running: false, reasons: false }
+  const scope = {
+    entry: 3,
+    role: 'assistant' as const,
+    latest: false,
+    running: false,
+    reasons: false,
+    isLedTo: false,
+  }
   const edit = (replacement: Replacement, target: Target = { type: 'part', entry: 3, part: 0 }): Edit => ({
     id: 'e1',
     target,
@@ -156,6 +184,13 @@ describe('rules on one edit', () => {
       'reasoning-pair',
       edit(null),
       { ...scope, part: reasoning },
+      'openai-responses',
+    ],
+    [
+      'T6: everything dropped that reasoning led to',
+      'reasoning-pair',
+      edit(null),
+      { ...scope, part: text('y'), isLedTo: true },
       'openai-responses',
     ],
     ['T7: a signed call shortened', 'signed-altered', edit({ input: {} }), { ...scope, part: signed }, 'gemini'],

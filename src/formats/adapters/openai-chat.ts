@@ -21,6 +21,7 @@ import {
   isTaken,
   keep,
   originalOf,
+  outputContent,
   outputParts,
   plainText,
   rawPart,
@@ -261,7 +262,7 @@ function writeResult(part: ToolResultPart): ChatWire {
   const own = originalOf(part, DIALECT)
   const { id, output } = part
   if (!own) return { role: 'tool', tool_call_id: id, content: typeof output === 'string' ? output : textOf(part) }
-  const content = typeof output === 'string' ? output : outputParts(part).flatMap(BLOCKS.write)
+  const content = typeof output === 'string' ? output : outputContent(part, BLOCKS.write)
   const none = (own.content === undefined || own.content === null) && content === ''
   return none ? { ...own, role: 'tool', tool_call_id: id } : { ...own, role: 'tool', tool_call_id: id, content }
 }

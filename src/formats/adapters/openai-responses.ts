@@ -19,7 +19,7 @@ import {
   isRawOf,
   keep,
   originalOf,
-  outputParts,
+  outputContent,
   plainText,
   rawNote,
   rawPart,
@@ -280,7 +280,7 @@ function argumentsField(type: unknown): 'input' | 'arguments' {
 
 function writeResult(part: ToolResultPart): Wire {
   const item = originalOf(part, DIALECT)?.item
-  const output = typeof part.output === 'string' ? part.output : outputParts(part).flatMap(writeBlock)
+  const output = typeof part.output === 'string' ? part.output : outputContent(part, writeBlock)
   return isRecord(item)
     ? { ...item, call_id: part.id, output }
     : { type: 'function_call_output', call_id: part.id, output }

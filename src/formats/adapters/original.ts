@@ -149,6 +149,12 @@ export function outputParts(part: { output: string | Part[]; edit?: string }): P
   return part.edit === undefined ? parts : parts.map(inner => ({ ...inner, edit: part.edit }))
 }
 
+/** The blocks of a result; an empty text if an edit has left none: OpenAI refuses an empty list. */
+export function outputContent(part: { output: string | Part[]; edit?: string }, write: Codec['write']): unknown {
+  const blocks = outputParts(part).flatMap(write)
+  return blocks.length === 0 && part.edit !== undefined ? '' : blocks
+}
+
 export function rawPart(provider: Dialect, value: unknown): RawPart {
   return { type: 'raw', provider, value }
 }
