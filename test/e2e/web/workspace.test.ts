@@ -39,7 +39,7 @@ describe('the workspace', { skip }, () => {
     assert.match(await page.getByRole('alert').innerText(), /theirs/)
     assert.equal(await page.getByRole('button', { name: 'Save' }).isDisabled(), true)
     assert.equal(onDisk('SOUL.md'), 'theirs\n')
-    await page.getByRole('button', { name: 'I have seen it', exact: false }).click()
+    await page.getByRole('button', { name: 'Continue, and compare', exact: false }).click()
     await page.getByLabel('Text of SOUL.md').fill('theirs\nmine\n')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('button', { name: 'Edit' }).waitFor()
@@ -55,7 +55,7 @@ describe('the workspace', { skip }, () => {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('alert').getByText('This file was changed while you were writing').waitFor()
     assert.equal(onDisk('TOOLS.md'), 'theirs\n')
-    await page.getByRole('button', { name: 'Take theirs' }).click()
+    await page.getByRole('button', { name: 'Use theirs, discard mine' }).click()
     assert.equal(await page.getByLabel('Text of TOOLS.md').inputValue(), 'theirs\n')
   })
 
