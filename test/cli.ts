@@ -1,7 +1,7 @@
 /**
- * Runs a command of the CLI in this process, with a world of its own: what it reads, what it writes, and an
- * environment in which nothing of Palimpsest is set. Where the process itself is tested (its signals, working folder
- * or home of the user), e2e/run-cli.ts starts one.
+ * Runs a command of the CLI in this process, with its own stdin, stdout and stderr, and an environment without settings
+ * of Palimpsest. Tests of the process itself (its signals, working folder or home folder) start one with
+ * e2e/run-cli.ts.
  */
 import { Readable } from 'node:stream'
 import { runCli as runLine } from '../src/doors/cli/main.ts'

@@ -1,4 +1,4 @@
-/** The pages say what the code does: every command, option, error code and rule is there, and the README runs. */
+/** The docs match the code: every command, option, error code and rule is there, and the README runs. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

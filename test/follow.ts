@@ -1,4 +1,4 @@
-/** The events of an agent's turn as its stream tells them, until it ends. */
+/** The events of an agent's turn from its stream, until it ends. */
 import type { AgentEvent } from '../src/agent/events.ts'
 
 export async function follow(

@@ -1,4 +1,4 @@
-/** Runs test files in a process that takes itself for another system, so that what is written for it is tried here. */
+/** Runs test files in a process that pretends to be another operating system, to test code for that system here. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { tmpdir } from 'node:os'

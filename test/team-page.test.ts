@@ -1,4 +1,4 @@
-/** docs/team.md, command by command: what its blocks say is done, with the addresses and tokens of this run in place. */
+/** Runs docs/team.md, command by command, with the addresses and tokens of this run. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,7 @@
-/** An agent in a process of its own, to be killed: `node agent-process.ts <folder> <url> <request>`; no request resumes. */
+/**
+ * An agent in a separate process, so that a test can kill it: `node agent-process.ts <folder> <url> <request>`; without
+ * a request it resumes.
+ */
 import { join } from 'node:path'
 import { openAgent } from '../../src/agent/agent.ts'
 import { openModel } from '../../src/agent/model.ts'

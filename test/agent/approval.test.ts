@@ -1,4 +1,4 @@
-/** What an agent may do without asking, what it asks, and what it hears when the answer is no. */
+/** What an agent may do without approval, what it asks for, and the result of a refusal. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

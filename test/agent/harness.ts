@@ -1,4 +1,4 @@
-/** An agent for tests: the real one, over HTTP against a scripted upstream, in a folder and a home of its own. */
+/** An agent for tests: the real one, over HTTP against a scripted upstream, in a temporary folder and home. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

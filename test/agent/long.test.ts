@@ -1,7 +1,7 @@
 /**
  * A long piece of work: 200 tool calls, and everything that must hold at each of them. The task is in view verbatim,
- * anchors stand where they belong, what is sent is legal and bounded, old steps become a summary; and a process that is
- * killed goes on with no call lost or run twice.
+ * reminders are in the right places, every request is legal and bounded, old steps become a summary, and a killed
+ * process continues without losing or repeating a call.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'

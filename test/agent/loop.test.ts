@@ -1,4 +1,4 @@
-/** The loop: what is sent, what is recorded and in which order, and what the reader is told. */
+/** The loop of the agent: what is sent, what is recorded and in which order, and which events are emitted. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

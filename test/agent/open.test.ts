@@ -1,4 +1,4 @@
-/** What becomes of the settings of a session when an agent opens it. */
+/** The settings of a session when an agent opens it. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** The system prompt: what is in it, in which order, and when it changes. */
+/** The system prompt: its parts, their order, and when it changes. */
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The title of a session: what a person typed first. */
+/** The title of a session: the first request that a person typed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { requestIn, titleIn, typedIn } from '../../src/calls/requests.ts'

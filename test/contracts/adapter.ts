@@ -1,8 +1,8 @@
 /**
- * What every adapter promises, run by each adapter's test on conversations that it generates.
+ * The contract of all adapters; each adapter's test runs it on the conversations that it generates.
  *
- * The wire form is whatever the dialect sends (a list of messages, or a prompt with a system part); `blocks`
- * takes it apart into the smallest pieces that one edit may change.
+ * The wire form is whatever the dialect sends (a list of messages, or a prompt with a system part); `blocks` splits it
+ * into the smallest pieces that one edit may change.
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

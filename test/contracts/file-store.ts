@@ -1,4 +1,4 @@
-/** What every store of files keeps to, whether they lie in a folder or in a table. */
+/** The contract of all file stores, in a folder or in a table. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hashContent } from '../../src/files/journal.ts'

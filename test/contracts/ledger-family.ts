@@ -1,7 +1,7 @@
 /**
- * The law of families, for every ledger store: whatever is appended, forked, removed and covered, in any order, each
- * session that is left has its own events in an unbroken chain, every head that was kept of it is in that chain, search
- * finds what is there and nothing else, and large texts are kept exactly as long as an event holds them.
+ * The law of families, for every ledger store. Sessions are appended to, forked, removed and redacted in any order.
+ * Each remaining session has its own events in an unbroken chain, every head kept of it is in that chain, search finds
+ * exactly what exists, and large texts are kept exactly as long as an event uses them.
  */
 import assert from 'node:assert/strict'
 import { contentHash } from '../../src/ledger/codec.ts'

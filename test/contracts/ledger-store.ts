@@ -1,4 +1,4 @@
-/** What every ledger store must do. Run by each implementation's test. */
+/** The contract of all ledger stores. Run by each implementation's test. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { contentHash, encodeEvent, GENESIS } from '../../src/ledger/codec.ts'

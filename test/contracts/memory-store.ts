@@ -1,4 +1,4 @@
-/** What every memory store must do, by itself and under Memory. Run by each implementation's test. */
+/** The contract of all memory stores, alone and under Memory. Run by each implementation's test. */
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { exportMemory, importMemory, readMemoryDocument } from '../../src/memory/exchange.ts'

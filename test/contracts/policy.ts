@@ -1,9 +1,8 @@
 /**
- * What every policy must do, on any session: run by each policy and each preset.
+ * The contract of all policies, on any session; run for each policy and each preset.
  *
- * Everything that it proposes is applied by a real session without a refusal; it leaves alone what is pinned and
- * what the user said; it is deterministic and says nothing twice, not after a restart and not after an undo; and it
- * looks at what is new only.
+ * A real session applies all of its proposals without a refusal. It leaves pinned parts and the user's words alone. It
+ * is deterministic and proposes nothing twice, not even after a restart or an undo. It looks only at new parts.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** What the server's own store must do on every database. Run by each database's test. */
+/** The contract of the server's own store, on every database. Run by each database's test. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { ServerStore } from '../../src/doors/server/server-store.ts'

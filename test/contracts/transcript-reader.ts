@@ -1,6 +1,6 @@
 /**
- * What every transcript reader must do, run on made-up samples of its format: it knows its files by content, gives
- * the messages that are there, and stays upright on what is broken.
+ * The contract of all transcript readers, run on invented samples of each format: a reader recognises its files by
+ * content, returns all messages, and copes with broken files.
  */
 
 import assert from 'node:assert/strict'

@@ -1,7 +1,7 @@
 /**
- * Every door with every credential. The doors are asked for (the OpenAPI document, the mounts of `serve`, the lists of
- * MCP), and each must have a row in audiences.ts that says whom it is for: one without a row fails, and so does a row without its
- * door. What somebody must not see has a word in it that is nowhere else; what they must not change is compared.
+ * Every door with every credential. The doors are enumerated (the OpenAPI document, the mounts of `serve`, the lists of
+ * MCP), and each needs a row in audiences.ts with its audience: a door without a row fails, and so does a row without a
+ * door. Data that a caller must not see contains a unique word; data that they must not change is compared.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'

@@ -1,11 +1,11 @@
-/** Whom each door is for, written by hand: every door has a row here, or access-matrix.test.ts fails. */
+/** The audience of each door, written by hand: every door has a row here, or access-matrix.test.ts fails. */
 
-/** What is asked for, which may be named again in an answer. */
+/** The word in our requests, which an answer may repeat. */
 export const ASKED = 'xylophone'
 
 export type Audience = 'everybody' | 'people' | 'admins' | 'public'
 
-/** Whom each route is for, written by hand: the document says what is, this says what must be. */
+/** The audience of each route, written by hand: the API document has what is, this list has what must be. */
 export const ROUTES: Record<Audience, readonly string[]> = {
   everybody: [
     'get /sessions',

@@ -1,4 +1,7 @@
-/** What lies in a home is for its owner alone, from its first byte; a home that others can read is named. */
+/**
+ * The files of a home are readable only by its owner, from their first byte; a warning names a home that others can
+ * read.
+ */
 import assert from 'node:assert/strict'
 import {
   chmodSync,

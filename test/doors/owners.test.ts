@@ -1,4 +1,6 @@
-/** Whose sessions, workspaces and names: what one user's token must not do to another's things, at every door. */
+/**
+ * Ownership of sessions, workspaces and names: what one user's token must not do to another user's data, at every door.
+ */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * A process that writes to a session until it is killed, or `count` times, and prints what was acknowledged, one
- * line each: `HOME SESSION NAME [COUNT]`. Large texts and edits are among it, so that a kill can hit any write.
+ * A process that writes to a session until it is killed, or `count` times, and prints one line for each acknowledged
+ * write: `HOME SESSION NAME [COUNT]`. It writes large texts and edits too, so that a kill can hit any kind of write.
  */
 import { writeSync } from 'node:fs'
 import { openPalimpsest } from '../../src/session/engine.ts'

@@ -1,4 +1,4 @@
-/** Every command, some of them as real processes: what it prints, its JSON, its exit codes, and what it does with bad input. */
+/** Every command, some of them as real processes: output, JSON, exit codes, and bad input. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

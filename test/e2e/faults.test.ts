@@ -1,4 +1,4 @@
-/** What the disk does: every write, sync, truncation, rename and link of the stores and file writers fails in turn. */
+/** Faults of the disk: every write, sync, truncation, rename and link of the stores and file writers fails in turn. */
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

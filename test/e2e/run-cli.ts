@@ -1,4 +1,4 @@
-/** Runs the CLI as people do: a process of its own, with a home of its own and no colours from around it. */
+/** Runs the CLI as a separate process, with a temporary home and without colours. */
 import { type ChildProcess, execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { plainEnvironment, type Ran } from '../cli.ts'

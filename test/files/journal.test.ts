@@ -1,4 +1,4 @@
-/** Which write of a file is to be undone: the last one that stands. */
+/** Which write of a file an undo reverts: the last one that is still active. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hashContent, lastStandingWrite, memoryJournal, NO_FILE } from '../../src/files/journal.ts'

@@ -1,4 +1,4 @@
-/** What a model is told when its old_string is not in the file: the reason, and the lines that are most like it. */
+/** The error for an old_string that is not in the file: the reason, and the most similar lines. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { explainMiss } from '../../src/files/nearest.ts'

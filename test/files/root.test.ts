@@ -1,4 +1,6 @@
-/** Where a path below a root leads, and what models call it; that it never leads out is in test/tools/confinement. */
+/**
+ * Where a path below a root leads, and its name for the model. test/tools/confinement proves that it never leads out.
+ */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import promises from 'node:fs/promises'

@@ -1,4 +1,6 @@
-/** What is deleted or covered is in no file of the home any more: not in the pages of its databases, not in their logs. */
+/**
+ * Deleted or redacted text is in no file of the home any more, neither in the pages of its databases nor in their logs.
+ */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

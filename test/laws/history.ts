@@ -1,10 +1,11 @@
 /**
- * A session's whole life, generated: entries come in, calls are answered now, later or never, edits of every kind are
- * tried at any time (while calls are open, too), undone and redone in any order.
+ * The whole life of a session, generated: entries are appended, calls are answered now, later or never, and edits of
+ * every kind are tried at any time, also during open calls, undone and redone in any order.
  *
- * After every operation the session is opened anew from its ledger and compared with the one in memory and with the
- * view by definition (reference.ts). Every view is legal, no undo is refused, and an entry that no edit touches is
- * in view. Recall, which does not fold the session, says the same of its hits as the fold. In the end everything is undone in a generated order, and the view is what it is without edits.
+ * After every operation the session is reopened from its ledger and compared with the one in memory and with the view
+ * by definition (reference.ts). Every view is legal, no undo is refused, and an entry without edits is in view. Recall,
+ * which does not use the fold, agrees with it about its hits. At the end everything is undone in a generated order, and
+ * the view equals the view without edits.
  */
 import assert from 'node:assert/strict'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'

@@ -1,6 +1,6 @@
 /**
- * The view by definition, character by character and slowly: what the fold is compared with.
- * `order` is the place of an edit among all applications, later is larger.
+ * The view by definition, computed slowly character by character, to compare the fold with. `order` is the place of an
+ * edit among all applications; later is larger.
  */
 import { imageStub, imagesIn, withLeaves } from '../../src/model/leaves.ts'
 import type { Edit, Message, Part } from '../../src/model/types.ts'

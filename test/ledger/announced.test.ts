@@ -1,4 +1,4 @@
-/** What a store tells of: every append that was made and every removal, and nothing else. */
+/** What a store announces: every append and every removal, and nothing else. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** A SQLite file for the stores beside the ledger: how it is opened, and what is left of a transaction that fails. */
+/** A SQLite file for the stores beside the ledger: how it is opened, and its state after a failed transaction. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** The index of recall is filled in bounded steps, whoever takes them, and finds results by their calls. */
+/** The index of recall is filled in bounded steps by any process, and finds results by their calls. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

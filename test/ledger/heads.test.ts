@@ -1,4 +1,4 @@
-/** Files of heads as they come from outside: what `headsFile` makes is read back, anything else is refused by name. */
+/** Files of heads from outside: the output of `headsFile` is read back, anything else is refused with a reason. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { headsFile, parseHeads } from '../../src/ledger/head.ts'

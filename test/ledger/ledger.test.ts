@@ -1,4 +1,4 @@
-/** A ledger over a store: where it stands after each way of reading, and what a kept head proves. */
+/** A ledger over a store: its position after each way of reading, and what a kept head proves. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Ledger } from '../../src/ledger/ledger.ts'

@@ -1,6 +1,6 @@
 /**
- * Files of every earlier schema: made by the SQL of their time, as it is recorded here, then opened, verified and read.
- * A migration that is added without its earlier schema being recorded fails the first test of its file.
+ * Files of every earlier schema: created by the SQL of their time, which is recorded here, then opened, verified and
+ * read. A new migration without a recorded earlier schema fails the first test of its file.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

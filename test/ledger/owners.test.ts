@@ -1,4 +1,4 @@
-/** The store of one user: a store like every other, in which nobody else's sessions can be reached. */
+/** The store of one user: a complete store that cannot reach other users' sessions. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** What is covered in events: every occurrence, in place, and again when a client sends it. */
+/** Redacting events: every occurrence, in place, and again when a client sends it. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type Context, Script } from 'node:vm'

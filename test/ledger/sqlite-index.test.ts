@@ -1,4 +1,4 @@
-/** The index in SQLite by itself: what two processes do to it at once, what is merged, and what is left of a session. */
+/** The index in SQLite alone: two processes at once, merging, and what is left of a removed session. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** What ThreadedLedger does where it cannot write at once, when it is closed, and when nobody closes it. */
+/** ThreadedLedger when it cannot write at once, when it is closed, and when nobody closes it. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Removing sessions: whatever was forked from whatever, what stays verifies, and tombstones cannot be dropped unseen. */
+/** Removing sessions with any forks: the remaining ones verify, and dropped tombstones are detected. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Ledger } from '../../src/ledger/ledger.ts'

@@ -1,4 +1,4 @@
-/** Copies of memory: the same blocks, versions and proposals; what was changed at the target by itself is left alone. */
+/** Copies of memory: the same blocks, versions and proposals; blocks that were changed at the target are left alone. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CopyTally } from '../../src/ledger/copy-rows.ts'

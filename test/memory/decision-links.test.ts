@@ -1,4 +1,4 @@
-/** Links by which a user decides: they hold for a day, for what they name, for those who have the key. */
+/** Links with which a user decides: valid for a day, for the named proposals, with the right key. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {

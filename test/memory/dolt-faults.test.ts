@@ -1,4 +1,4 @@
-/** What the world can do to a Dolt server, and that nothing acknowledged is lost and nothing is done by half. */
+/** Faults around a Dolt server: nothing acknowledged is lost, and nothing is half done. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'

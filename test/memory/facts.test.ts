@@ -1,4 +1,4 @@
-/** Facts in blocks: what says the same, what is out of date, what a search finds, what users ask for again and again. */
+/** Facts in blocks: duplicates, outdated facts, search, and requests that users repeat. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { proposeAllRepeated, proposeRepeated } from '../../src/agent/preferences.ts'

@@ -1,4 +1,4 @@
-/** What memory refuses, what it tells listeners, and how decisions meet each other; the stores' contract has the rest. */
+/** What memory refuses, what it announces, and concurrent decisions; the contract of the stores covers the rest. */
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { Memory, type MemoryChange } from '../../src/memory/memory.ts'

@@ -1,4 +1,4 @@
-/** Where memory is, whose it is by default, and where its schemas are. */
+/** Where memory is stored, its default user, and where its schemas are. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'

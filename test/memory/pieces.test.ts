@@ -1,4 +1,4 @@
-/** The smaller parts of memory by themselves: limits, pages, rows, and what a person sees of a proposal. */
+/** The smaller parts of memory alone: limits, pages, rows, and how a proposal is shown. */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** What a session has cost beside what it would have cost unedited: sums by hand, with round prices. */
+/** The cost of a session next to its cost without edits: sums computed by hand, with round prices. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Account } from '../../src/planner/account.ts'

@@ -1,4 +1,4 @@
-/** Compositions from a config: how they are applied, what they are called, and which options a policy has. */
+/** Compositions from a configuration: how they are applied, their names, and the options of each policy. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compositionSchema, makeComposition, optionNames, policyNames } from '../../src/planner/catalog.ts'

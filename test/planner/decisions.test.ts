@@ -1,7 +1,6 @@
 /**
- * What planners decide on sessions of one seed, call by call and in their own words, beside this file. A change of a
- * decision is no fault, but nobody makes one unseen: look at the difference, then run this file with
- * `--test-update-snapshots`.
+ * The decisions of planners on sessions with one seed, call by call, compared with the files beside this one. A changed
+ * decision is not wrong, but must be noticed: review the difference, then run this file with `--test-update-snapshots`.
  */
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'

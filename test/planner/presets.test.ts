@@ -1,4 +1,4 @@
-/** Presets by their names, with what they can be told without code. */
+/** Presets by name, with the options that need no code. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findPreset, type PresetTuning, presets } from '../../src/planner/presets.ts'

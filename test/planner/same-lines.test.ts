@@ -1,4 +1,4 @@
-/** Lines that stand above already: which blocks become pointers, what stays around them, and to what they may point. */
+/** Lines repeated from above: which blocks become pointers, what stays around them, and where they may point. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { LineIndex, withoutNumber } from '../../src/planner/same-lines.ts'

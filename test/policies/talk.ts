@@ -1,4 +1,4 @@
-/** Short ways to write conversations, and to see what a policy makes of them. */
+/** Short ways to write conversations, and to see what a policy does with them. */
 import assert from 'node:assert/strict'
 import type { Edit, Message, Part } from '../../src/model/types.ts'
 import { everyTurn, type Policy } from '../../src/policies/policy.ts'

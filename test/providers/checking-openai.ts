@@ -1,7 +1,8 @@
 /**
- * An OpenAI that checks, as a script for upstream.ts: it takes the Responses API (and Chat, without reasoning), drops reasoning behind a change
- * without a word, refuses items that do not pair, caches at the ends of messages only (the latest 80 are looked up, one is
- * written), and bills by the band of the whole prompt. Models before GPT-5.6 keep every prefix and bind nothing.
+ * An OpenAI that checks, as a script for upstream.ts: it accepts the Responses API (and Chat, without reasoning),
+ * silently drops reasoning after a change, refuses items that do not pair, caches only at the ends of messages (the
+ * latest 80 are looked up, one is written), and bills by the band of the whole prompt. Models before GPT-5.6 keep every
+ * prefix and bind nothing.
  */
 import { type Received, type Turn, thoughtsOf } from '../upstream.ts'
 import {

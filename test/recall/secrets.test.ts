@@ -1,4 +1,4 @@
-/** What looks like a secret, and what does not. The secrets are made here, so that none is in this file. */
+/** Texts that look like secrets, and texts that do not. The secrets are generated, so that this file contains none. */
 import assert from 'node:assert/strict'
 import { createHash, generateKeyPairSync } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'

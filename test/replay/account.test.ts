@@ -1,6 +1,6 @@
 /**
- * One account for all doors: the report, the session page, Compare, replay, stats, /metrics and the terminal say the
- * same sum of a session, and that is the sum of what the provider reported.
+ * One account for all doors: the report, the session page, Compare, replay, stats, /metrics and the terminal show the
+ * same sum for a session, which is the sum of the provider's reports.
  */
 import assert from 'node:assert/strict'
 import { globSync, statSync } from 'node:fs'

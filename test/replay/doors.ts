@@ -1,4 +1,4 @@
-/** What the doors say of recorded sessions: one sum for all, and that is what the provider reported. */
+/** The sums that the doors show for recorded sessions. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What edits came to, on the sample: the sums are the session's own, and a recording says what would have been. */
+/** The results of edits, on the sample: the sums are the session's own, and a recording shows what would have been. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { prepareSession, tryPolicy } from '../../src/replay/measure/policies.ts'

@@ -1,4 +1,4 @@
-/** Reasoning that a model makes while somebody edits what it was shown. */
+/** Reasoning that a model produces while the text it was shown is being edited. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message, Part } from '../../src/model/types.ts'

@@ -1,4 +1,4 @@
-/** What a damaged ledger does: whichever sign of whichever row another one replaces, it is called damaged. */
+/** A damaged ledger: any changed character of any row is reported as damage. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Ledger } from '../../src/ledger/ledger.ts'

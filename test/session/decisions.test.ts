@@ -1,4 +1,4 @@
-/** What a planner decides without an edit is in the ledger: once, until it decides something else. */
+/** Decisions of a planner without an edit are recorded in the ledger: once, until the decision changes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PlannerFactory } from '../../src/policies/policy.ts'

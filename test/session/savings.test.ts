@@ -1,4 +1,4 @@
-/** What edits that are made together save, each for itself. */
+/** The saving of each of several edits that are made together. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Edit, Replacement, Target } from '../../src/model/types.ts'

@@ -1,4 +1,4 @@
-/** Spans and metrics over OTLP: what a receiver gets of calls, edits and memory, and that nothing else is ever sent. */
+/** Spans and metrics over OTLP: what a receiver gets for calls, edits and memory, and that nothing else is sent. */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** A process of its own that appends to a session and edits what it appended: `home name rounds`. */
+/** A separate process that appends to a session and edits what it appended: `home name rounds`. */
 import { openPalimpsest } from '../../src/session/engine.ts'
 
 const [home = '', name = '', rounds = '1'] = process.argv.slice(2)

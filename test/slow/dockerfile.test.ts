@@ -1,5 +1,5 @@
 /**
- * The steps of the Dockerfile, without Docker: each stage has an empty folder for its root, COPY copies what is in Git,
+ * The steps of the Dockerfile, without Docker: each stage has an empty folder as its root, COPY copies files from Git,
  * RUN runs with that root's paths, and the command of the last stage serves.
  */
 import assert from 'node:assert/strict'

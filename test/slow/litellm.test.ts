@@ -1,4 +1,4 @@
-/** LiteLLM's own guardrail on our server: its gateway sends us the conversation, and what it sends on is ours. */
+/** LiteLLM's own guardrail with our server: its gateway sends us the conversation, and then sends our version on. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

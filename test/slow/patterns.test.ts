@@ -1,4 +1,6 @@
-/** Every pattern of ours, judged anew where its verdict is not kept: about a minute of processor in a new clone. */
+/**
+ * Checks every regular expression of ours whose verdict is not cached: about a minute of processor time in a new clone.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkPatterns } from '../../scripts/check-patterns.ts'

@@ -1,4 +1,4 @@
-/** Where a proposed memory comes from: what tools printed and the user did not say is marked. */
+/** The source of a proposed memory: text that tools printed and the user did not write is marked. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Memory } from '../../src/memory/memory.ts'

@@ -1,6 +1,6 @@
 /**
- * A process of its own that changes one file many times, for the tests of concurrency. It prints one line for each
- * change that was acknowledged: `node writer.ts <root> <file> <name> <count> <edit|append|grow>`.
+ * A separate process that changes one file many times, for tests of concurrency. It prints one line for each
+ * acknowledged change: `node writer.ts <root> <file> <name> <count> <edit|append|grow>`.
  */
 
 import { writeSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * One small session whose sums are done by hand: statistics, totals, rent and turns say the same of it. The counter
- * counts letters and the prices are round, so that every figure below can be checked on paper.
+ * One small session whose sums are computed by hand: statistics, totals, rent and turns agree on it. The counter counts
+ * letters and the prices are round, so that every figure below can be checked on paper.
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

@@ -1,4 +1,4 @@
-/** Where edits stand, how they relate, and what of an entry shows under them. */
+/** The places of edits, their relations, and what they show of an entry. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Edit, Message, Part, Target } from '../../src/model/types.ts'

@@ -1,4 +1,4 @@
-/** The fold from outside: what it refuses, what it counts, and what it takes back. The laws are in test/laws. */
+/** The fold from outside: what it refuses, counts and undoes. The laws are in test/laws. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Edit, Event, Message, Target } from '../../src/model/types.ts'

@@ -1,4 +1,4 @@
-/** What the user has hidden: only the user's edits hide, while they are in force, exactly what they are about. */
+/** Text hidden by the user: only the user's edits hide it, while they are in force, and only their targets. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Edit, Message, Part, Target } from '../../src/model/types.ts'

@@ -1,4 +1,4 @@
-/** The map of a small session, bar by bar: what each stands for, and how it stood before each call. */
+/** The map of a small session, bar by bar, now and before each call. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Edit, Event, Message, Part, Target } from '../../src/model/types.ts'

@@ -1,4 +1,6 @@
-/** The rent of a session is what was paid for it, shared out: every list adds up to the whole, whatever happened in it. */
+/**
+ * The rent of a session is its cost, distributed: every list adds up to the whole, whatever happened in the session.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Event, Message, Usage } from '../../src/model/types.ts'

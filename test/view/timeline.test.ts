@@ -1,6 +1,6 @@
 /**
- * The timeline and the map follow a ledger forward. The law: at every call they say what a fold of the events before
- * that call says, on any session with edits made, undone and redone between its calls.
+ * The timeline and the map follow a ledger forward. The law: at every call they agree with a fold of the events before
+ * that call, on any session with edits made, undone and redone between its calls.
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

@@ -1,4 +1,4 @@
-/** Units: one for each part of what happened, with the call that it is of and the turn that it is in. */
+/** Units: one for each part of an entry, with its call and its turn. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message } from '../../src/model/types.ts'

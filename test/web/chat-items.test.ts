@@ -1,4 +1,4 @@
-/** What a chat shows, from the ledger and from events: both tell the same. */
+/** The items of a chat, from the ledger and from events: both give the same. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AgentEvent } from '../../src/agent/events.ts'

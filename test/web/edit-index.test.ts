@@ -1,4 +1,4 @@
-/** The edits of a session by where they show, against what the engine itself shows. */
+/** The edits of a session by the place where they show, compared with the engine's view. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message } from '../../src/model/types.ts'

@@ -1,4 +1,4 @@
-/** Where the bars of the context map stand. */
+/** The positions of the bars of the context map. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Bar, ContextMap } from '../../web/src/api-types.ts'

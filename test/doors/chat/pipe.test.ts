@@ -1,4 +1,4 @@
-/** The chat in a pipe: what a script sees, with the real agent, ledger, memory and files behind it. */
+/** The chat in a pipe, as a script sees it, with the real agent, ledger, memory and files. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The chat on a real pseudo-terminal: keys, colours, what moves, and what must not. */
+/** The chat on a real pseudo-terminal: keys, colours, the moving part of the screen, and the fixed part. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

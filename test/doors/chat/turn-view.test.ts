@@ -1,4 +1,4 @@
-/** A turn on the screen, from the events of an agent: what is shown, what is folded, what is kept out. */
+/** A turn on the screen, from the events of an agent: what is shown, collapsed and left out. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { AgentEvent } from '../../../src/agent/events.ts'

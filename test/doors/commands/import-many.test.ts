@@ -1,4 +1,4 @@
-/** Importing many sessions as people do it: asked first, the same by every way, compressed or not, and taken back in one go. */
+/** Importing many sessions: confirmed first, the same through every door, compressed or not, and undone in one step. */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

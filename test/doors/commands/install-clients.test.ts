@@ -1,6 +1,6 @@
 /**
- * Real agents with nothing but their installed settings: what they send comes through the proxy. Needs the agents of
- * `npm run clients:install`; `npm run test:clients` runs this too.
+ * Real agents with only their installed settings: their requests come through the proxy. Needs the agents of `npm run
+ * clients:install`; `npm run test:clients` runs this too.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'

@@ -1,4 +1,4 @@
-/** `redact` as people use it: the text is gone from every file, the chain holds, and clients go on. */
+/** `redact` from end to end: the text is gone from every file, the chain holds, and clients can continue. */
 import assert from 'node:assert/strict'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** `tag` and `rename` as people use them: what they set is what every list shows. */
+/** `tag` and `rename` from end to end: every list shows what they set. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** What somebody sees who types the name of the program and nothing else, and what mistakes are answered with. */
+/** The output of the program without arguments, and its answers to mistakes. */
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

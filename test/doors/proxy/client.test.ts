@@ -1,4 +1,4 @@
-/** What a client says about itself in headers and words. */
+/** What the headers and texts of a client say about a request. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { clientKeyOf, clientNameOf, hasTools, sideOf } from '../../../src/doors/proxy/client.ts'

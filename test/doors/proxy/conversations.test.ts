@@ -1,4 +1,4 @@
-/** Which conversation a request goes on with: the memory of the proxy by itself, without a server. */
+/** Which conversation a request continues: the memory of the proxy alone, without a server. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { ClientKey } from '../../../src/doors/proxy/client.ts'

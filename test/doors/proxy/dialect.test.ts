@@ -1,4 +1,4 @@
-/** What answers tell, piece by piece: calls, usage, and how providers say that something does not fit. */
+/** What is read from answers, piece by piece: calls, usage, and the errors of providers. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { anthropic } from '../../../src/doors/proxy/anthropic.ts'

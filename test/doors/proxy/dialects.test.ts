@@ -1,4 +1,7 @@
-/** Each dialect by itself: what answers tell, what of a request must stay, and where a line goes below an answer. */
+/**
+ * Each dialect alone: what is read from answers, what must stay in a request, and where a line is added below an
+ * answer.
+ */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { anthropic, CLEAR_TOOL_USES } from '../../../src/doors/proxy/anthropic.ts'

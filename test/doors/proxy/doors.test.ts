@@ -1,4 +1,4 @@
-/** The proxy as people start it: `palimpsest serve` and `palimpsest run`, as processes, with a provider behind them. */
+/** The proxy as users start it: `palimpsest serve` and `palimpsest run`, as processes, with a provider behind them. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** The port of a proxy: who is let in, under which path, and what its headers are. */
+/** The port of a proxy: who has access, under which path, and with which headers. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { serveProxy } from '../../../src/doors/proxy/front.ts'

@@ -1,4 +1,4 @@
-/** When entries reach the disk, and what a killed proxy leaves behind. */
+/** When entries reach the disk, and the state after a proxy was killed. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'

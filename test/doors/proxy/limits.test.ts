@@ -1,4 +1,4 @@
-/** What is too large for the proxy, end to end: bodies of requests, answers and refusals, on real ports. */
+/** Bodies that are too large for the proxy, end to end: requests, answers and refusals, on real ports. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'

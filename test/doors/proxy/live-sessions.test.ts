@@ -1,4 +1,4 @@
-/** How the proxy opens a conversation's session: with which model, planner and facts, and when it opens it anew. */
+/** How the proxy opens the session of a conversation: its model, planner and facts, and when it is opened again. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { anthropic } from '../../../src/doors/proxy/anthropic.ts'

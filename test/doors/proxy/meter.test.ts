@@ -1,4 +1,4 @@
-/** What a proxy counts, in the text format of Prometheus. */
+/** The metrics of a proxy, in the text format of Prometheus. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Meter } from '../../../src/doors/proxy/meter.ts'

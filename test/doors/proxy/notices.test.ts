@@ -1,4 +1,4 @@
-/** The line below an answer that says that a proposal waits: who sees it, how often, and who never does. */
+/** The line below an answer about waiting proposals: who sees it, how often, and who never does. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * The agents that people use, headless, as scripts/clients.sh installs them: how each is told its provider, how a prompt
- * is given, and how a later prompt goes on in the same conversation. A scripted model calls the shell that each declares.
+ * Real agents, headless, as installed by scripts/clients.sh: how each gets its provider and its prompt, and how a later
+ * prompt continues the same conversation. A scripted model calls the shell tool that each declares.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'

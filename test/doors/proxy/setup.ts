@@ -1,4 +1,4 @@
-/** A scripted provider, a proxy in front of it on a real port, and the engine behind it. */
+/** A scripted provider, a proxy for it on a real port, and the engine behind it. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

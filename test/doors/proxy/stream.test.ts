@@ -1,4 +1,4 @@
-/** What is learnt of an answer in passing: the same however its bytes are cut, and whatever ends its lines. */
+/** What is read from a streamed answer: the same for any split into chunks and any line endings. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as zlib from 'node:zlib'

@@ -1,4 +1,4 @@
-/** Tools of ours in a client's request: under which names, and what is made of messages that show their answers. */
+/** Our tools in a client's request: their names, and how messages with their results are changed. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { anthropic } from '../../../src/doors/proxy/anthropic.ts'

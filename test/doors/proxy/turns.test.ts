@@ -1,4 +1,4 @@
-/** One turn of a conversation: what is recorded, what is sent, and what it does to the provider's cache. */
+/** One turn of a conversation: what is recorded, what is sent, and its effect on the provider's cache. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { anthropic } from '../../../src/doors/proxy/anthropic.ts'

@@ -1,4 +1,7 @@
-/** What users and their agents may do with what is theirs, and how tokens come and go. The matrix of doors is beside. */
+/**
+ * What users and their agents may do with their own data, and the life of tokens. access-matrix.test.ts covers all
+ * doors.
+ */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { said, startServer } from './harness.ts'

@@ -1,4 +1,4 @@
-/** What a request of each route carries, so that a refusal is never for that. */
+/** A valid body for each route, so that a request is never refused because of its body. */
 import { partId } from '../../../src/view/shown-texts.ts'
 import { said } from './harness.ts'
 

@@ -1,4 +1,4 @@
-/** The list of sessions that a server keeps: it follows what other processes do, and reads only what they changed. */
+/** The list of sessions in a server: it follows the changes of other processes, and reads only what they changed. */
 import assert from 'node:assert/strict'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** Deleting over HTTP: a preview first, then for good; each caller only what is theirs. */
+/** Deleting over HTTP: a preview first, then permanently; each caller can delete only their own data. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { said, startServer } from './harness.ts'

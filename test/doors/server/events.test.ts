@@ -1,4 +1,4 @@
-/** Live events: told at once, only to those who may know, and without a gap after an interruption. */
+/** Live events: sent at once, only to permitted listeners, and without a gap after an interruption. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { said, startServer } from './harness.ts'

@@ -1,4 +1,4 @@
-/** The gate by itself: which names, origins and credentials get in. access.test.ts has the same for every route. */
+/** The gate alone: which names, origins and credentials are accepted. access.test.ts has the same for every route. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {

@@ -1,6 +1,6 @@
 /**
- * A server without a port, on stores in memory, with a token of every kind. Every answer is compared with what its route
- * declares: a field that is missing, of another type or not declared fails the test that asked.
+ * A server without a port, on stores in memory, with a token of every role. Every answer is compared with the
+ * declaration of its route: a field that is missing, undeclared or of another type fails the test.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Memory over HTTP: an agent proposes, a person decides, and everything can be taken back. */
+/** Memory over HTTP: an agent proposes, a person decides, and every decision can be undone. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startServer } from './harness.ts'

@@ -1,4 +1,6 @@
-/** Redacting over HTTP: what looks like a secret is told, a preview changes nothing, each caller has their own alone. */
+/**
+ * Redacting over HTTP: likely secrets are listed, a preview changes nothing, and callers reach only their own sessions.
+ */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { said, startServer } from './harness.ts'

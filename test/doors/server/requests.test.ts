@@ -1,4 +1,7 @@
-/** What comes in is bounded and checked, what goes out says what was wrong and nothing more, and a key makes a write safe. */
+/**
+ * Requests are bounded and checked, errors say what is wrong and nothing more, and an idempotency key makes a write
+ * safe to repeat.
+ */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { RateLimiter, Slots } from '../../../src/doors/server/rates.ts'

@@ -1,4 +1,4 @@
-/** What a page that shows a session needs: list with numbers, map, timeline, one part, what is held back, compaction. */
+/** The data for a page of a session: the list with numbers, map, timeline, one part, pending edits, compaction. */
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { presets, seedPresets } from '../../../src/planner/presets.ts'

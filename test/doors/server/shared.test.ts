@@ -1,4 +1,4 @@
-/** What servers share by a database: live events, and turns of the agent. On a real PostgreSQL server. */
+/** What servers share through a database: live events, and turns of the agent. On a real PostgreSQL server. */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { PostgresServer } from '../../../scripts/postgres.ts'

@@ -1,4 +1,4 @@
-/** Tokens over the API: who one is, and the list that admins see. */
+/** Tokens over the API: the identity of the caller, and the list for admins. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defaultName } from '../../../src/doors/server/tokens.ts'

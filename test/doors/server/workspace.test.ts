@@ -1,4 +1,4 @@
-/** The knowledge files over HTTP: nobody's change is overwritten, and nothing outside the folder is reached. */
+/** The knowledge files over HTTP: no change is overwritten, and nothing outside the folder can be reached. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'

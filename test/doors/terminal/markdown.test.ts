@@ -1,4 +1,7 @@
-/** Markdown on a terminal: the same however it comes in, never wider than the screen, and harmless whoever wrote it. */
+/**
+ * Markdown on a terminal: the same for any split into pieces, never wider than the screen, and safe with untrusted
+ * text.
+ */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { MarkdownStream } from '../../../src/doors/terminal/markdown-stream.ts'

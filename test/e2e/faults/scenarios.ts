@@ -1,7 +1,7 @@
 /**
- * Runs under the shim of fault.c. Each scenario is done again and again, with its first, second, third … write, sync,
- * truncation, rename or link failing, in three ways, until none is left to fail. After each: what was acknowledged is
- * there, the files are whole, and errors had codes of ours. Prints how many faults each scenario has met.
+ * Runs under the shim of fault.c. Each scenario is repeated with its first, second, third … write, sync, truncation,
+ * rename or link failing, in three ways, until none is left to fail. After each run everything acknowledged is there,
+ * the files are intact, and errors have our codes. Prints the number of faults for each scenario.
  */
 import assert from 'node:assert/strict'
 import { accessSync, copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** What axe-core finds on a page that is serious or critical, one sentence each; and the same for every look of a page. */
+/** The serious and critical findings of axe-core on a page, one sentence each, in every theme and width of the page. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -1,4 +1,4 @@
-/** Chat with the agent in a real browser: the real agent and its tools, with the scripted model of the demo behind it. */
+/** Chat with the agent in a real browser: the real agent and its tools, with the scripted model of the demo. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'

@@ -1,8 +1,8 @@
 /**
- * The web UI in a real browser, on a real server: a home in a folder of its own, the built files, HTTP on loopback.
+ * The web UI in a real browser, on a real server: a temporary home, the built files, HTTP on loopback.
  *
- * `openWeb` starts everything and hands out pages; whatever a page throws, logs as an error or is refused by the
- * Content-Security-Policy is collected, so that a test can say that there was nothing. Without Chromium tests skip.
+ * `openWeb` starts everything and returns pages. It collects errors thrown or logged by a page and violations of the
+ * Content-Security-Policy, so that a test can assert that there were none. Without Chromium the tests are skipped.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** Text of strangers in every field that shows content: it stays text, and what is hidden in it is named. */
+/** Untrusted text in every field that shows content: it stays text, and hidden characters in it are named. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message } from '../../../src/model/types.ts'

@@ -1,6 +1,6 @@
 /**
- * What the tests against real SDKs share: a tool loop that a scripted provider plays, and the comparison of what
- * reached the provider without us, through us, and through us with the first result cleared.
+ * Shared code of the tests with real SDKs: a tool loop with a scripted provider, and a comparison of the requests that
+ * reach the provider without us, through us, and through us with the first result cleared.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

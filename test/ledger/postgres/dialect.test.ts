@@ -1,6 +1,6 @@
 /**
- * What we do on CockroachDB and YugabyteDB, on a real PostgreSQL that gives their `version()`: their tables, the whole
- * contracts on them, and, as in CockroachDB, integers of 64 bits for `integer`.
+ * Our adaptations to CockroachDB and YugabyteDB, on a real PostgreSQL that reports their `version()`: their tables, the
+ * whole contracts on them, and, as in CockroachDB, integers of 64 bits for `integer`.
  */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
