@@ -166,7 +166,7 @@ export class Agent {
     await proposeRepeated({ pal, memory, user }, said).catch(() => [])
   }
 
-  /** Continues an interrupted run; a session whose last request is answered is left as it is. */
+  /** Continues an interrupted run; does nothing if the last request was answered. */
   resume(options: RunOptions = {}): Events {
     return this.#turn(options)
   }

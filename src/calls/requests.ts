@@ -1,6 +1,6 @@
 /**
- * Finds what the user really asked for. Agents put reminders, environment notes and the like into user messages;
- * those are not requests.
+ * Finds the actual requests of the user. Agents put reminders, environment notes and the like into user messages; those
+ * are not requests.
  */
 import type { Message } from '../model/types.ts'
 

@@ -124,7 +124,7 @@ function walk(commands: SimpleCommand[], start: Place, options: ShellOptions): S
   return steps
 }
 
-/** `cat file | head -5`: the filter narrows what the read shows and is no step of its own. */
+/** `cat file | head -5`: the filter narrows the read and is not a separate step. */
 function narrows(filter: Step, source: Step | undefined): boolean {
   if (source?.rank !== READ || filter.rank !== NEUTRAL || !filter.range) return false
   source.range = within(source.range ?? [1, Infinity], filter.range)
@@ -159,7 +159,7 @@ function summarize(steps: Step[]): ShellInfo {
   return info
 }
 
-/** One read of one file has a range; several are told apart by the list of what they show. */
+/** One read of one file has a range; several reads are described by the list of their lines. */
 function selectLines(info: ShellInfo, reads: Step[]): void {
   if (reads.length === 1 && info.paths.length === 1) info.range = reads[0]!.range
   else if (reads.some(read => read.range || read.query))
@@ -183,7 +183,7 @@ function classify(name: string, words: string[], command: SimpleCommand): Step {
   return { rank: RUN }
 }
 
-/** Commands whose arguments say what they do, each in a form of its own. */
+/** Commands whose effect depends on their arguments, each with its own syntax. */
 function ownForm(name: string, words: string[], command: SimpleCommand): Step | undefined {
   switch (name) {
     case 'xargs':

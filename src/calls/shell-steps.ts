@@ -1,4 +1,4 @@
-/** What one command of a shell line does, and by which the whole line is ranked. */
+/** The effect of one command of a shell line, and the rank that decides the kind of the whole line. */
 import { patchPaths } from './patches.ts'
 
 /** First and last line, from 1. `Infinity`: to the end. A negative start counts from the end, as `tail` does. */

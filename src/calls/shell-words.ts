@@ -257,7 +257,7 @@ function heredocBody(text: string, from: number, delimiter: string, indented: bo
 /** Deeper nesting than any person or model writes: the rest is taken as one word. */
 const MAX_NESTING = 50
 
-/** Where `$(…)` ends, given the place behind its `(`: just behind the matching `)`. */
+/** The end of `$(…)`, just after the matching `)`, given the place after its `(`. */
 function substitutionEnd(text: string, from: number, nesting = 0): number {
   if (nesting > MAX_NESTING) return text.length
   let depth = 1

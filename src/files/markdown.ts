@@ -341,7 +341,7 @@ function withoutOwnHeader(heading: Heading, content: string): string {
   return repeats && same(first.title, heading.title) ? content.slice(first.content) : content
 }
 
-/** Says what is wrong when headers outside the section are no longer what they were. */
+/** The error if headers outside the section have changed. */
 function brokenStructure(before: Heading[], heading: Heading, after: Heading[]): string | undefined {
   const outside = before.filter(other => other.start <= heading.start || other.start >= heading.end)
   const rest = outside.map(nameOf)

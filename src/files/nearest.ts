@@ -1,6 +1,6 @@
 /**
- * What to tell a model whose old_string is not in the file: the usual reasons first (whitespace, line numbers
- * copied along, Unicode forms, line endings), then the lines that are most like it. Pure, and bounded.
+ * Explains to a model why its old_string is not in the file: the usual reasons first (whitespace, copied line numbers,
+ * Unicode forms, line endings), then the most similar lines. Pure, and bounded.
  */
 
 import { boundedTo } from '../model/text.ts'

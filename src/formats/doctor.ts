@@ -1,8 +1,8 @@
 /**
- * Finds and heals problems of a conversation that was recorded elsewhere, so that it can enter a ledger and be sent:
+ * Finds and repairs problems of a conversation that was recorded elsewhere, so that it can enter a ledger and be sent:
  * missing or duplicate ids, results before or far after their calls, results without a call, two results, parts in
- * messages of the wrong role. Nothing is thrown away: a part that cannot be kept as it is becomes text. Calls without
- * a result, and empty messages, are left to the ledger, which answers and fills them.
+ * messages of the wrong role. Nothing is thrown away: a part that cannot be kept becomes text. Calls without a result,
+ * and empty messages, are left to the ledger, which repairs them.
  */
 import { isPalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'

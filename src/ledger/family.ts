@@ -1,4 +1,4 @@
-/** Sessions and the sessions they were forked from: what removing and redacting need of a store, in one transaction. */
+/** The store operations for removing and redacting sessions and their forks, in one transaction. */
 import { GENESIS } from './codec.ts'
 import { ask, type Now, type Steps } from './steps.ts'
 import type { NewRow, Row } from './store.ts'

@@ -22,7 +22,7 @@ const SOON_MS = 50
 /** For stores that index elsewhere: few large steps cost less than many small ones. No search waits for this time. */
 export const LATER_MS = 1000
 const STEPS_AT_ONCE = 4
-/** The pause after some steps, of the time that they took: a quarter of a processor is enough for what nobody waits for. */
+/** The pause after a step, as a multiple of its duration: a quarter of a processor is enough for background work. */
 const REST = 3
 /** A search of all sessions takes at most this many steps before it answers from the index. */
 const STEPS_BEFORE_SEARCH = 24
@@ -90,7 +90,7 @@ export class Indexer {
     clearInterval(hold)
   }
 
-  /** Indexes what is pending now. What is appended meanwhile is collected again. */
+  /** Indexes what is pending now. Events appended meanwhile are collected for the next run. */
   async #work(): Promise<void> {
     const own = [...this.#pending]
     this.#pending.clear()

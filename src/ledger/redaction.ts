@@ -13,7 +13,10 @@ import type { Event, Message } from '../model/types.ts'
 import { apart, type Secret, secretsIn } from '../recall/secrets.ts'
 import { keyOf } from '../view/sync.ts'
 
-/** What to cover: everything that looks like a secret, every occurrence of a text, or what a regular expression matches. */
+/**
+ * The texts to redact: everything that looks like a secret, every occurrence of a text, or all matches of a regular
+ * expression.
+ */
 export type ToRedact = { secrets: true } | { text: string } | { pattern: RegExp }
 
 /** Shorter texts occur in every session. */

@@ -239,7 +239,7 @@ export class SqliteLedger implements LedgerStore {
     return this.readIndex(scope, { behind: this.#indexer ? await this.#indexer.catchUp(sessionIn(scope)) : false })
   }
 
-  /** The index as it is. `behind`: whether the caller knows of events that are not in it. */
+  /** The index in its present state. `behind`: whether the caller knows of events that are not in it. */
   readIndex(scope: Scope, { behind }: { behind: boolean }): RecallIndex {
     const session = sessionIn(scope)
     return {

@@ -77,9 +77,9 @@ async function unlessThere(session: DoltSession, sql: string): Promise<void> {
 }
 
 /**
- * After a crash between two steps, or work with plain `dolt`: a branch that the index does not know is added, one
- * whose proposal is decided or was never finished is deleted, a proposal whose branch somebody merged is approved,
- * and one whose branch somebody deleted is rejected.
+ * Repairs the index after a crash between two steps, or after work with plain `dolt`: a branch missing in the index is
+ * added, one whose proposal is decided or unfinished is deleted, a proposal whose branch was merged is approved, and
+ * one whose branch was deleted is rejected.
  */
 async function repair(connections: DoltConnections, now: number): Promise<void> {
   const apart = (work: (session: DoltSession) => Promise<void>) => untilWon(() => connections.run('main', work))

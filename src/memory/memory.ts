@@ -205,7 +205,7 @@ export class Memory {
     throw new PalimpsestError('PROPOSAL_NOT_FOUND', `There is no proposal ${id}.`, { proposal: id })
   }
 
-  /** What the person who decides needs to see. */
+  /** Everything needed to decide on a proposal. */
   async review(userId: string, id: string): Promise<Review> {
     const proposal = await this.proposal(userId, id)
     const block = await this.store.block(userId, proposal.label)

@@ -56,7 +56,7 @@ export function mergeRevert(texts: { before: Text; after: Text; now: Text }, pro
   return mergeTexts({ ...after, body: now.body }, now, { ...before, body })
 }
 
-/** Merges three texts. `stale` says that the result contains somebody else's change. */
+/** Merges three texts. `stale` means that the result contains a change by somebody else. */
 export function mergeTexts(base: Text, now: Text, proposed: Text): Merge {
   const title = now.title === base.title ? proposed.title : now.title
   const disputed = title !== proposed.title && proposed.title !== base.title
@@ -187,7 +187,7 @@ export function blockDeleted(label: string, id: string): PalimpsestError {
   )
 }
 
-/** The body with a text behind it, on a line of its own. */
+/** The body with a text added at the end, on its own line. */
 function appended(body: string, text: string): string {
   return endingLine(body) + text
 }

@@ -1,4 +1,4 @@
-/** Memory on `node:sqlite`: one file of its own in the home. */
+/** Memory on `node:sqlite`: a separate file in the home. */
 import { type Migrations, SqliteSql } from '../ledger/sql.ts'
 import { SqlMemory } from './sql.ts'
 

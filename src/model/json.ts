@@ -1,13 +1,14 @@
 /**
- * `JSON.parse`, but right. V8 13.6 to 14.6 (Node 24 to 26) takes a key for another one that it has seen at that place in
- * an object, if the two are of one length and the other reads like the beginning of this one's spelling:
+ * `JSON.parse` without a bug of V8. V8 13.6 to 14.6 (Node 24 to 26) may take a key for another one that it has seen at
+ * the same place of an object, if both have the same length and the other one equals the beginning of this one's
+ * spelling:
  *
- *     JSON.parse('{"a":1,"\\\\":2}')     // { a: 1, '\\': 2 }
- *     JSON.parse('{"a":1,"\\n":2}')      // { a: 1, '\\': 2 } too, where { a: 1, '\n': 2 } is right
+ * `JSON.parse('{"a":1,"\\\\":2}')` gives `{ a: 1, '\\': 2 }`; then `JSON.parse('{"a":1,"\\n":2}')` gives `{ a: 1, '\\':
+ * 2 }` too, instead of `{ a: 1, '\n': 2 }`.
  *
- * An engine that reads the second line right has no such fault. Only keys that are written with an escape can be
- * misread; texts without one are parsed as they are. In the others those keys are spelled without escapes: a character that
- * needs one (a quote, a line feed) becomes a mark and its code until the text is read. Pure.
+ * An engine that reads the second text correctly does not have this bug. Only keys written with an escape can be
+ * misread; texts without one are parsed directly. In other texts those keys are rewritten without escapes: a character
+ * that needs one (a quote, a line feed) becomes a mark and its code until the text is parsed. Pure.
  */
 
 import { endOfString, skipBlank } from './json-text.ts'

@@ -1,10 +1,10 @@
 /**
- * How o200k cuts a text: no token crosses a piece, and every character belongs to one. The rule is a pattern. For most
- * pieces the same is found by the kind of each character. Letters without case, combining marks and characters beyond
- * 16 bits are left to the pattern.
+ * How o200k splits a text: no token crosses a piece, and every character belongs to one. The rule is a pattern. For
+ * most pieces, the kinds of the characters give the same result; letters without case, combining marks and characters
+ * beyond 16 bits are left to the pattern.
  *
- * The text is copied into an array of bytes first, one for each character: reading a character of a string takes ten
- * times as long as one of an array, and counting is most of what a plan costs.
+ * The text is first copied into an array of bytes, one per character: reading a character of a string takes ten times
+ * as long as one of an array, and counting is most of the cost of a plan.
  */
 const UPPER = '[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]'
 const LOWER = '[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]'

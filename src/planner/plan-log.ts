@@ -114,7 +114,7 @@ const MARGIN = 1e-3
 
 type OutlookOptions = LogOptions & { timing: Timing; horizonMax: number }
 
-/** What a log would bring before its cache write, and what it would free. */
+/** The benefit of a log before its cache write, and the tokens that it would free. */
 type Gain = { worth: number; freed: number }
 
 /**

@@ -18,7 +18,7 @@ import { familyOf, type Row, rowFor, type Table, table } from './table.ts'
 export type Shape = 'marked' | 'breakpoints' | 'intervals' | 'prefix'
 
 /**
- * What happens to reasoning behind an edit: it stays (`none`), is silently dropped (`drop`), or the request is refused.
+ * What happens to reasoning after an edit: it stays (`none`), is silently dropped (`drop`), or the request is refused.
  */
 export type Binding = 'none' | 'drop' | 'refuse'
 

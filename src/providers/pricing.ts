@@ -30,7 +30,7 @@ export function bandFactor(model: Pick<Model, 'bands'>, tokens: number, of: 'inp
 /** Names of what is priced as usual. */
 const PLAIN = new Set(['', 'standard', 'default', 'auto', 'global', 'not_available'])
 
-/** Adds what a provider says of the service tier, the speed or the region of a call, unless that is the default. */
+/** Adds the service tier, the speed or the region that a provider reports for a call, unless that is the default. */
 export function takeTier(usage: Usage, ...names: readonly unknown[]): void {
   const told = names.filter(name => typeof name === 'string').filter(name => !PLAIN.has(name))
   const tiers = new Set([...(usage.tier?.split(' ') ?? []), ...told])

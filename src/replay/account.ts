@@ -84,7 +84,7 @@ export function savedByCall(timeline: Timeline, base: Outcome, outcome: Outcome)
   })
 }
 
-/** A sentence for each model whose price is not known, so that what its calls cost is assumed. */
+/** A sentence for each model with an unknown price, whose costs are therefore assumed. */
 export function assumedPrices(timelines: Iterable<Pick<Timeline, 'calls' | 'models'>>): string[] {
   const found = new Map<string, string>()
   for (const { calls, models } of timelines) {

@@ -341,8 +341,8 @@ export class Palimpsest {
   }
 
   /**
-   * Removes sessions for good, with the files that only they point to, and leaves a tombstone for each. Their forks
-   * stay complete. `by` is the person who asks for it. With `more`, the bytes leave the disk with the last removal.
+   * Permanently removes sessions, with the files that only they use, and leaves a tombstone for each. Their forks stay
+   * complete. `by` is the person who asks for it. With `more`, the bytes leave the disk with the last removal.
    */
   async remove(ids: readonly string[], { by, more = false }: { by: string; more?: boolean }): Promise<Tombstone[]> {
     const kept = new Map<string | undefined, Set<string>>()
@@ -361,8 +361,8 @@ export class Palimpsest {
   }
 
   /**
-   * Covers texts in sessions and in the files that they point to, for good. Forks that share a changed event are
-   * changed too. Gives every changed session. `by` is the person who asks for it.
+   * Permanently redacts texts in sessions and in their files. Forks that share a changed event are changed too. Returns
+   * all changed sessions. `by` is the person who asks for it.
    */
   async redact(ids: readonly string[], what: ToRedact, { by }: { by: string }): Promise<Redacted[]> {
     const redacted = await this.#store.redact(ids, what, { at: this.#clock(), by })

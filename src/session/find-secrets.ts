@@ -1,5 +1,5 @@
 /**
- * Finds texts that look like secrets in a session, and counts what redacting would cover. It never gives the secret
+ * Finds texts that look like secrets in a session, and counts what redacting would change. It never returns the secret
  * itself.
  */
 import { redactEvent, type ToRedact } from '../ledger/redaction.ts'

@@ -192,7 +192,7 @@ export class Telemetry {
     this.#metrics.call(common, call, { input: all, output: output ?? 0 })
   }
 
-  /** A change of a block, or a proposal for one. The store says whose block it is. */
+  /** A change of a block, or a proposal for one. The store knows the user of the block. */
   #memory(change: MemoryChange): void {
     const operation = change.type === 'block.changed' ? 'upsert_memory' : 'create_memory'
     if (change.type === 'proposal.decided') return

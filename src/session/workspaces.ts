@@ -1,4 +1,4 @@
-/** The workspace of each user: the home's for its own people, a separate one for everybody else. */
+/** The workspace of each user: the home's for its own people, a separate one for all others. */
 import type { Files, HomeFiles } from '../files/store.ts'
 import type { WorkspaceOf } from '../memory/file-blocks.ts'
 import { workspaceIn } from '../memory/workspace.ts'

@@ -143,7 +143,7 @@ function shorten(text: string): string {
   return headOf(onOneLine(text), NAME_CHARS)
 }
 
-/** The line of an output that says most about what went wrong. */
+/** The line of an output that best describes the error. */
 function errorLine(output: string): string {
   const lines = output.split('\n').filter(line => line.trim() !== '' && !isExitLine(line))
   const telling = lines.find(line => /\b(?:\w*error|\w*exception|failed|not found|cannot|denied|fatal)\b/i.test(line))

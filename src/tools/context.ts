@@ -127,7 +127,7 @@ Good practice
   },
 })
 
-/** What the agent says in the message with its call: the reason for the user to read, if it gives none. */
+/** The agent's words in the message with its call: the reason shown to the user if the agent gives none. */
 function saidWith({ fold }: Session): string {
   const parts = fold.entries[fold.lastAssistant]?.message?.parts ?? []
   if (!parts.some(part => part.type === 'tool-call' && isOwnTool(part.name))) return ''

@@ -54,7 +54,7 @@ export type Tool<Context = ToolContext> = {
   description: string
   input: z.ZodObject
   annotations: Annotations
-  /** What Anthropic's API takes instead of a schema, for tools whose schema the model already knows. */
+  /** The tool definition of Anthropic's API in place of a schema, for tools whose schema the model already knows. */
   anthropic?: { type: string } & Record<string, unknown>
   run: (input: unknown, context: Context) => Promise<ToolResult>
 }
@@ -266,7 +266,7 @@ function parse(text: string): { value: unknown } | { problem: string } {
   }
 }
 
-/** What the operating system said, in words; undefined for anything else. */
+/** An error of the operating system in words; undefined for anything else. */
 function systemError(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error) || !('syscall' in error)) return undefined
   const words = SYSTEM_ERRORS[String(error.code)]

@@ -138,8 +138,8 @@ export function stripsReasoning({ binding, dialect }: Pick<Model, 'binding' | 'd
 }
 
 /**
- * The user's message that began the running turn; −1 if nobody has said anything. A message behind tool results steers
- * the turn that runs, and a blank one says nothing: neither begins another.
+ * The user's message that began the running turn; −1 if there is none. A message after tool results steers the running
+ * turn, and a blank one has no content: neither begins another turn.
  */
 export function turnStart(fold: Fold): number {
   let entry = fold.lastUser

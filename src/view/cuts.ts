@@ -23,7 +23,7 @@ export function isCut(fold: Fold, entry: number, model: Binding = UNBOUND): bool
   return cuts[lowerBound(cuts, entry)] === entry && retreat(fold, entry, model) === entry
 }
 
-/** The last legal cut that leaves `entry` and everything behind it as it is. */
+/** The last legal cut that keeps `entry` and everything after it. */
 export function lastCutBefore(fold: Fold, entry: number, model: Binding = UNBOUND): number | undefined {
   const cuts = stepEnds(fold)
   let at = lowerBound(cuts, entry) - 1
@@ -54,7 +54,7 @@ export function firstEntry(fold: Fold): number {
 }
 
 /**
- * The stretch of whole steps that can be replaced while `entry` and everything behind it stay. It begins behind the
+ * The stretch of complete steps that can be replaced while `entry` and everything after it stay. It begins after the
  * system prompt and contains no pinned part. If pins divide it, the result is the piece with the most tokens.
  */
 export function stretchBefore(

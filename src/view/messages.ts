@@ -36,7 +36,7 @@ export function leadingSystem(messages: readonly Pick<Message, 'role'>[]): numbe
   return first < 0 ? messages.length : first
 }
 
-/** A copy, as JSON would return it. It shares only strings with the caller, who may go on changing its objects. */
+/** A copy, as JSON would return it. It shares only strings with the caller, who may change the original objects. */
 export function copyOf(message: Message): Message {
   return copyJson(message) as Message
 }

@@ -1,4 +1,4 @@
-/** `/context`: what fills the window, as bars by kind, and the effect of edits on it. */
+/** `/context`: the contents of the window as bars by kind, and the effect of edits. */
 
 import { describeCall } from '../../calls/tool-kinds.ts'
 import { amount, withCommas } from '../../model/text.ts'

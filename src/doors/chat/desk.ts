@@ -6,7 +6,7 @@ import type { Screen } from '../terminal/screen.ts'
 import type { Look } from '../terminal/spans.ts'
 import type { Collapsed } from './collapsed.ts'
 
-/** What to open. An omitted field stays as it was, or as the configuration says. */
+/** The session to open. An omitted field keeps its value, or has the configured one. */
 export type Choice = { session?: string; persona?: string; model?: string }
 
 export type Desk = {

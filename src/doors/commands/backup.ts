@@ -1,6 +1,6 @@
 /**
- * `backup`: a copy of a home in another folder, while it is in use; and back. Databases are copied by SQLite, so
- * that each is as it was at one moment; files follow as they are.
+ * `backup`: copies a home to another folder while it is in use, and restores it. SQLite copies the databases, so each
+ * copy is consistent; files are copied after that.
  */
 import { databaseUrl } from '../../ledger/postgres/database.ts'
 import { PalimpsestError } from '../../model/errors.ts'

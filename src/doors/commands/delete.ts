@@ -1,5 +1,5 @@
 /**
- * `delete`: removes sessions, or everything of a user, for good. It lists them first; each session leaves a
+ * `delete`: permanently removes sessions, or everything of a user. It lists them first; each session leaves a
  * tombstone.
  */
 import { PalimpsestError } from '../../model/errors.ts'

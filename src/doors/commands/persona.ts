@@ -1,4 +1,4 @@
-/** `persona`: who the agent is. */
+/** `persona`: lists, shows, creates and chooses personas of the agent. */
 import { PalimpsestError } from '../../model/errors.ts'
 import { type Context, defineCommand, type Report, readInput } from '../terminal/command.ts'
 import { printable, table } from '../terminal/output.ts'

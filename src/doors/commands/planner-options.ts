@@ -63,7 +63,7 @@ export async function plannerFrom(
   })
 }
 
-/** The options in the form that palimpsest.json has; what is wrong with them is said there. */
+/** The options in the form of palimpsest.json; errors are reported there. */
 function tuningIn({ keep, protect, anchor, marks }: PlannerValues): Record<string, unknown> {
   return {
     ...(keep === undefined ? {} : { keep: numberOr(keep) }),

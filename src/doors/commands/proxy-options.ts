@@ -33,8 +33,8 @@ export const PROXY_OPTIONS = {
 export type ProxyValues = Values<typeof PROXY_OPTIONS>
 
 /**
- * `files`: where the workspaces are. `settings`: what palimpsest.json says. `upstreams`: what is known beside the
- * environment.
+ * `files`: the place of the workspaces. `settings`: the contents of palimpsest.json. `upstreams`: addresses known
+ * beside the environment.
  */
 type Around = {
   env: Environment

@@ -1,4 +1,6 @@
-/** `redact`: covers secrets, a text, or what matches a pattern, in the ledger for good. It first lists what would be covered. */
+/**
+ * `redact`: permanently redacts secrets, a text, or all matches of a pattern in the ledger. It lists the matches first.
+ */
 import { SHORTEST_TEXT, type ToRedact, toPattern } from '../../ledger/redaction.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount } from '../../model/text.ts'

@@ -1,4 +1,4 @@
-/** `token`: who may use the server, and as what. The secret is printed once and kept as a hash only. */
+/** `token`: creates, lists and revokes tokens for the server. The secret is printed once and stored only as a hash. */
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Role, ServerStore, TokenInfo } from '../server/server-store.ts'
 import { type Context, defineCommand, type Report } from '../terminal/command.ts'

@@ -39,7 +39,7 @@ export type Request = {
   now: number
 }
 
-/** Within this time the same first request is a retry; later it is somebody who asks the same question again. */
+/** Within this time the same first request is a retry; later it is a new conversation with the same question. */
 const RETRY_MS = 10 * 60_000
 /** Shorter texts occur in many conversations. */
 const TELLING_TEXT = 40

@@ -45,7 +45,7 @@ export function inject(dialect: ProxyDialect, body: Wire, { system, tools = [] }
 }
 
 const RECORDED = 'Added to every request of this conversation: '
-/** The injection is among the first two events, behind the one that says where the session comes from. */
+/** The injection is among the first two events, after the one that records the origin of the session. */
 const AMONG = 2
 
 export async function recordInjection(session: Session, injection: Injection): Promise<void> {

@@ -21,7 +21,7 @@ export type NoticeOptions = {
   memory: Memory
   links: DecisionLinks
   told: Told
-  /** The users whose proposals are told to a caller without a token. */
+  /** The users whose proposals are shown to callers without a token. */
   users: readonly string[]
   /** The URL at which users reach the server, if agents use another one. */
   publicUrl?: string | undefined

@@ -70,7 +70,7 @@ export type ProxyOptions = {
   holdout?: number
   /** What new conversations get in addition to what their client sends; nothing by default. */
   inject?: InjectionOptions
-  /** Tells users below an answer that a proposal waits. By default nobody is told. */
+  /** Shows users a line below an answer when a proposal is waiting. By default it is not shown. */
   notices?: Notices
   /** Called with a user's words when their turn is answered and recorded. */
   learn?: (said: Said, who: Who) => Promise<unknown>
@@ -318,7 +318,7 @@ class Handler {
     return answeredWith(call.notice, answer, reader, first)
   }
 
-  /** Handles an error of the provider. If the error says what was wrong, a changed request is sent once. */
+  /** Handles an error of the provider. If the error names its cause, a changed request is sent once. */
   async #refused(call: Call, turn: Turn | undefined, answer: Exchange): Promise<NodeAnswer> {
     const { taken, text } = await takeRefusal(answer.body, answer.headers.get('content-encoding'))
     if (refusesReasoning(answer.status, text)) {

@@ -18,7 +18,7 @@ import type { SomeHeaders } from './node-http.ts'
 
 /** Answers in one piece, and single events, are read only up to this size; longer ones pass unread. */
 export const MOST_WHOLE = 64 * 1024 * 1024
-/** A stream is read up to this size without its compression: what it says is held until it ends. */
+/** A compressed stream is read up to this size; its contents are held until it ends. */
 const MOST_STREAM = 2 * MOST_WHOLE
 /** At most this much of a refusal is read, however well it was compressed. */
 const MOST_REFUSAL = 4 * 1024 * 1024

@@ -1,6 +1,6 @@
 /**
- * Deleting for good: sessions by name or by age, and everything of a user. Every door deletes through here, so that the
- * server's data outside of the ledger (statistics of sessions, tokens, memory, files) is deleted too.
+ * Permanent deletion: sessions by name or by age, and everything of a user. Every door deletes through here, so that
+ * the server's data outside of the ledger (statistics of sessions, tokens, memory, files) is deleted too.
  */
 import { z } from 'zod'
 import type { Memory } from '../../memory/memory.ts'

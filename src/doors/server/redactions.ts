@@ -1,6 +1,6 @@
 /**
- * Covers secrets, a text or a pattern for good, and finds what looks like a secret. Every door redacts through here, so that the
- * titles that the server keeps outside of the ledger are redacted too.
+ * Permanently redacts secrets, a text or a pattern, and lists texts that look like secrets. Every door redacts through
+ * here, so that the titles that the server keeps outside of the ledger are redacted too.
  */
 import { z } from 'zod'
 import { type Redacted, SHORTEST_TEXT, type ToRedact, toPattern } from '../../ledger/redaction.ts'

@@ -1,7 +1,7 @@
 /**
- * Finds out who else can read a home. New files are for their owner alone; a home that was made by an earlier version,
- * copied or unpacked may be open to others, and nobody notices without a warning. Its permissions are not changed: a
- * group may be meant to share it.
+ * Finds out whether other users of the machine can read a home. New files are readable only by their owner; a home that
+ * was made by an earlier version, copied or unpacked may be readable by others, and nobody notices without a warning.
+ * Its permissions are not changed, because a group may be meant to share it.
  */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** How our own commands are typed on this machine: with npx in front if `palimpsest` is not on the path. */
+/** The name of our program in commands that we print: `npx palimpsest` if `palimpsest` is not on the path. */
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Environment } from '../../model/defaults.ts'

@@ -215,8 +215,8 @@ function writeAnswer(message: Message): Stored[] {
 }
 
 /**
- * The fields in which LangChain keeps a message a second time, made to say what the parts say now. The items of
- * OpenAI's Responses would be sent instead of the message: they go, and LangChain builds them anew.
+ * LangChain keeps a second copy of a message in some fields; they are updated to match the parts. The items of OpenAI's
+ * Responses would be sent in place of the message, so they are removed, and LangChain builds them again.
  */
 function withoutCopies(fields: Wire, calls: readonly ToolCallPart[]): Wire {
   const next: Wire = { ...fields }

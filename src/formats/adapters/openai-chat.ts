@@ -1,11 +1,11 @@
 /**
  * OpenAI Chat Completions ↔ neutral messages.
  *
- * `toOpenAIChat(fromOpenAIChat(messages))` is the same JSON, byte for byte: arguments with odd spacing, null or
- * missing content, fields we do not know. One message is one neutral message. Only a message of the assistant between a
- * call and its result is moved behind the result: the provider refuses it there. `reasoning_content` and its
- * relatives are reasoning. From other dialects: a `tool` message becomes one message per result, the parts
- * beside the results (and images in them) follow as a message of the user, reasoning is left out.
+ * `toOpenAIChat(fromOpenAIChat(messages))` is the same JSON, byte for byte: arguments with odd spacing, null or missing
+ * content, unknown fields. One message is one neutral message. Only an assistant message between a call and its result
+ * is moved after the result, because the provider refuses it there. `reasoning_content` and similar fields are
+ * reasoning. From other dialects: a `tool` message becomes one message per result, the parts beside the results (and
+ * images in them) follow as a user message, and reasoning is left out.
  */
 
 import { PalimpsestError } from '../../model/errors.ts'

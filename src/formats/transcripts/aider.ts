@@ -1,9 +1,9 @@
 /**
  * aider: `.aider.chat.history.md`, Markdown with sessions one after the other.
  *
- * `#### ` lines are the user's, `> ` lines are aider's own output (they keep the mark, to be told from what the
- * user typed), everything else is the model's. The file records no tool calls: edits are text here as there. aider says
- * which model it uses and, below an answer, how many tokens that took; larger numbers are rounded to tenths of thousands.
+ * Lines with `#### ` are the user's, lines with `> ` are aider's own output (they keep the mark, so that they differ
+ * from typed text), all other lines are the model's. The file records no tool calls, so edits are text here too. aider
+ * names its model, and below each answer its token usage; larger numbers are rounded to hundreds.
  */
 
 import type { Usage } from '../../model/types.ts'
@@ -94,7 +94,7 @@ class AiderParser implements TranscriptParser {
     this.#lines = []
     this.#voice = undefined
     if (said === '') return
-    // What aider says at the start names the model.
+    // aider names the model when it starts.
     const model = this.#model
     this.#session ??= this.#recorder.open({ id: this.#id, ...(model === '' ? {} : { model }) })
     if (voice === 'assistant') this.#session.assistant(textParts(said), { at: this.#at })
@@ -102,7 +102,7 @@ class AiderParser implements TranscriptParser {
   }
 }
 
-/** What was sent includes what was read from the cache and written to it, but for the first versions with a cache. */
+/** Sent tokens include those read from the cache and written to it, except in the first versions with a cache. */
 function usageIn(line: string, model: string): Usage | undefined {
   const found = TOKENS.exec(line)
   if (!found) return undefined

@@ -1,11 +1,11 @@
 /**
  * Claude Code: `~/.claude/projects/<folder>/<session>.jsonl`.
  *
- * One API response is written as several lines with one `message.id`: they are one message here. The lines are a
- * tree, but results of parallel calls hang beside each other in it, so the order of the file is followed; only
- * where a prompt takes the place of an earlier one (a rewind) a session begins anew from there. A compaction begins
- * a session with the summary; each sub-agent in the file is a session of its own. A fork (`--fork-session`, `/branch`,
- * `--resume` of old versions) is a file that begins with a copy of another one's lines.
+ * One API response is written as several lines with one `message.id`, which are joined to one message. The lines form a
+ * tree, but results of parallel calls are siblings in it, so the order of the file is used; only if a prompt replaces
+ * an earlier one (a rewind), a new session begins from there. A compaction begins a session with the summary; each
+ * sub-agent in the file is a separate session. A fork (`--fork-session`, `/branch`, `--resume` of old versions) is a
+ * file that begins with a copy of another file's lines.
  */
 
 import { isRecord } from '../../model/json.ts'
@@ -253,7 +253,7 @@ function usageOf(message: Fields): Usage | undefined {
 /** Shown to the person or the client only. */
 const UNSENT = new Set(['hook_system_message', 'command_permissions', 'auto_mode'])
 
-/** What the client put into the conversation by itself. */
+/** Text that the client itself added to the conversation. */
 function attachmentText(attachment: Fields): string {
   const type = text(attachment['type'])
   if (UNSENT.has(type)) return ''

@@ -1,12 +1,12 @@
 /**
  * Codex: `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`.
  *
- * `response_item` lines are what went to and came from the model; `event_msg` lines repeat them for the screen and
- * are left out, but for `token_count`, which ends a response and reports its usage. A `compacted` line begins a
- * session with the history that replaced everything before it.
+ * `response_item` lines are the input and output of the model; `event_msg` lines repeat them for the screen and are
+ * skipped, except `token_count`, which ends a response and reports its usage. A `compacted` line begins a session with
+ * the history that replaces everything before it.
  *
- * The file of a fork, and of a subagent that knows its parent's history, begins with a copy of the parent's file, reports
- * of usage included. The copy is written at once, with the time of the fork, so it ends at the first pause.
+ * The file of a fork, and of a subagent that knows its parent's history, begins with a copy of the parent's file,
+ * including reports of usage. The copy is written at once, with the time of the fork, so it ends at the first pause.
  */
 
 import { exitCode } from '../../calls/tool-output.ts'

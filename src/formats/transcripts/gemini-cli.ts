@@ -1,9 +1,9 @@
 /**
  * Gemini CLI: `~/.gemini/tmp/<project>/chats/session-*.json`, one JSON value, and since 0.39 `*.jsonl`.
  *
- * A call and its result are one object. Notices of the client (`info`, `error`) never reached the model and are left out.
- * In files of lines a message is written again when it grows, `$set` replaces the whole list, and `$rewindTo` takes back
- * the end of it: the conversation then begins a session from there, and what was taken back stays paid.
+ * A call and its result are one object. Notices of the client (`info`, `error`) never reached the model and are
+ * skipped. In files of lines, a message is written again when it grows, `$set` replaces the whole list, and `$rewindTo`
+ * removes its end: the conversation then begins a new session from there, and the removed calls still count as paid.
  */
 
 import type { Part, Usage } from '../../model/types.ts'

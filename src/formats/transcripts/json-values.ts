@@ -1,6 +1,6 @@
 /**
- * Cuts a text of JSON objects and arrays that follow one another, with or without line breaks inside or
- * between them. What is not JSON is skipped up to the next line that begins a value, and reported with its line.
+ * Splits a text of consecutive JSON objects and arrays, with or without line breaks inside or between them. Anything
+ * else is skipped up to the next line that begins a value, and reported with its line.
  */
 
 import { tryJson } from '../../model/json.ts'

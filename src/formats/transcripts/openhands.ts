@@ -1,8 +1,8 @@
 /**
  * OpenHands: `output.jsonl` of its evaluations, one run per line, each a list of events.
  *
- * An observation names the action that caused it; ids of tool calls repeat and are not used for that. What the
- * model wrote is taken from the recorded response where there is one.
+ * An observation names the action that caused it; ids of tool calls repeat and are not used for that. The model's words
+ * are taken from the recorded response if there is one.
  */
 
 import type { Part } from '../../model/types.ts'

@@ -1,7 +1,7 @@
 /**
- * What we wrote ourselves: the output of `palimpsest export` (one JSON value), and a recording of one session like the
- * sample that ships with the package (JSON lines: what the session is, then its events). What happened is read; edits
- * are not, so that a replay can decide anew. An import takes the exported session whole.
+ * Our own files: the output of `palimpsest export` (one JSON value), and a recording of one session like the sample
+ * that ships with the package (JSON lines: a description of the session, then its events). Entries are read and edits
+ * are not, so that a replay can decide again. An import takes the whole exported session.
  */
 import { isRecord } from '../../model/json.ts'
 import type { Part, Usage } from '../../model/types.ts'

@@ -1,9 +1,8 @@
 /**
  * pi: `~/.pi/agent/sessions/<folder>/*.jsonl`.
  *
- * Older files are a list, newer ones a tree (`id`, `parentId`): an entry that does not hang on the one before it
- * begins a session that goes on from where it does. A compaction begins a session with the summary and the entries
- * that were kept.
+ * Older files are a list, newer ones a tree (`id`, `parentId`): an entry whose parent is not the entry before it begins
+ * a session that continues from its parent. A compaction begins a session with the summary and the kept entries.
  */
 
 import { isRecord } from '../../model/json.ts'

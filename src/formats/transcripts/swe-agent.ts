@@ -1,9 +1,9 @@
 /**
  * SWE-agent: `.traj` files.
  *
- * `history` is the conversation; `trajectory` repeats it step by step and is used only for the last observation,
- * which no message carries. Where the model wrote its command as text, the command is a call here and the rest
- * of what it wrote is the text, so nothing is there twice.
+ * `history` is the conversation; `trajectory` repeats it step by step and is used only for the last observation, which
+ * no message contains. If the model wrote its command as text, the command becomes a call and the rest stays text, so
+ * that nothing is duplicated.
  */
 
 import type { Part } from '../../model/types.ts'

@@ -1,9 +1,10 @@
 /**
  * The same tables on servers that speak PostgreSQL's protocol but are not PostgreSQL. Statements on rows are the same
- * everywhere; only steps of a migration are adapted.
+ * everywhere; only migration steps are adapted.
  *
- * CockroachDB divides its tables by itself and has no partitions by hash, and its texts are in the order of their bytes
- * without saying so. YugabyteDB commits each CREATE by itself, so a step that was interrupted finds its first tables.
+ * CockroachDB partitions its tables itself and has no partitions by hash, and it orders texts by their bytes without a
+ * collation. YugabyteDB commits each CREATE separately, so an interrupted step finds the tables that it has already
+ * created.
  */
 
 const IS_COCKROACH = /^CockroachDB/

@@ -212,7 +212,7 @@ export class Meter<T extends string = string, E extends string = string> {
     return lost
   }
 
-  /** The calls and results of a view by their keys, and the texts in it that nobody said. */
+  /** The calls and results of a view by their keys, and its texts that neither the user nor the agent wrote. */
   #shownIn(parts: readonly Part[]): Shown {
     const sources = new Map<string, Part>()
     const inserted: Part[] = []
