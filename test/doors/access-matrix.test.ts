@@ -8,9 +8,12 @@ import { after, before, describe, test } from 'node:test'
 import { partId } from '../../src/view/shown-texts.ts'
 import { ASKED, type Audience, MOUNTS, OPEN_TO, PROMPTS, RESOURCES, ROUTES, TOOLS } from './audiences.ts'
 import { BODIES, queryFor } from './server/bodies.ts'
+import { said } from './server/harness.ts'
 import { type Answer, startWholeServer } from './whole-server.ts'
 
 const CANARY = 'xylophone-canary'
+/** In the names that bob gives to what he has: nobody else learns which names he uses, nor that there is a bob. */
+const NAMED = 'marmalade'
 const PROVIDER_PATHS: Record<string, [path: string, body: object]> = {
   '/v1': ['/v1/chat/completions', { model: 'gpt-4.1', messages: [{ role: 'user', content: 'hi' }] }],
   '/anthropic': [
@@ -188,7 +191,12 @@ const codeIn = (text: string): string => JSON.parse(text).error.code
 before(async () => {
   targets['bob'] = await settle('bob', CANARY, bob, bobsAgent)
   targets['carol'] = await settle('carol', 'nothing special', carol, carolsAgent)
+  await call('POST', '/sessions', { token: bob, body: { id: `${NAMED}-1`, messages: [said('hi')] } })
+  await call('PUT', `/sessions/${NAMED}-1/title`, { token: bob, body: { title: `${NAMED} title` } })
+  await call('PUT', `/sessions/${NAMED}-1/tags`, { token: bob, body: { tags: [`${NAMED} tag`] } })
+  await call('PUT', `/users/bob/blocks/${NAMED}-block`, { token: bob, body: { body: 'x\n', title: `${NAMED} block` } })
   settled = await stateOf('bob', bob)
+  assert.ok(settled.join('').includes(NAMED))
   // The hash of a text is the same for everybody who has it shortened.
   await call('POST', '/v1/compress', { token: admin, body: shortened('nothing special') })
 })
@@ -331,6 +339,18 @@ describe('a user and their agent, at what another has', () => {
       }
     }
     assert.deepEqual(await stateOf('bob', bob), settled)
+  })
+
+  test('learn no name of it, nor that there is somebody, where they ask for their own', async () => {
+    const own = { session: 'plans', user: 'nina', proposal: 'p_none', hash: '0'.repeat(24) }
+    for (const role of ['user', 'agent'] as const) {
+      const { token: secret } = await token('nina', role)
+      // A name that somebody asks for comes back in the refusal.
+      for (const { name, audience, ask } of ROWS.filter(row => !row.name.includes('bob'))) {
+        const { text } = await ask(secret, own)
+        if (OPEN_TO[audience].includes(role)) assert.doesNotMatch(text, /marmalade|\bbob\b/, name)
+      }
+    }
   })
 
   test('what was shortened for a gateway is given back to its user alone', async () => {
