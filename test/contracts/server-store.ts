@@ -116,6 +116,26 @@ export function serverStoreContract(kind: string, open: ServerStoreFactory): voi
         assert.deepEqual(await there.summaries(1), [])
       }))
 
+    test('forgetting a session forgets the answers to those who have it, and their keys stay taken', () =>
+      withTwo(async (here, there) => {
+        const made = async (user: string, role: 'user' | 'agent' | 'admin') =>
+          (await here.createToken({ user, role, at: 1 })).id
+        const having = [await made('ada', 'user'), await made('ada', 'agent'), await made('root', 'admin'), 'local']
+        const other = await made('bob', 'user')
+        const request = { hash: 'h', at: 1 }
+        const answer = { status: 200, type: 'text/plain', body: 'a passphrase' }
+        for (const scope of [...having, other]) {
+          await here.takeKey(scope, 'k', request)
+          await here.settleKey(scope, 'k', answer)
+        }
+        await there.forgetSessions(['@ada/plan'])
+        for (const scope of having) assert.deepEqual(await here.takeKey(scope, 'k', request), { state: 'pending' })
+        assert.deepEqual(await here.takeKey(other, 'k', request), { state: 'answered', answer })
+        // The answer to the deletion itself comes after it.
+        await here.settleKey(having[0]!, 'k', answer)
+        assert.deepEqual(await here.takeKey(having[0]!, 'k', request), { state: 'answered', answer })
+      }))
+
     test('forgetting a user removes their tokens and answers, and nobody else’s', () =>
       withTwo(async (here, there) => {
         const [ada, bob] = [

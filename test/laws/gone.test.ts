@@ -53,6 +53,12 @@ test('of a user who was forgotten, memory and the tables of the server hold no b
         await store.createToken({ user, role: 'user', name: `${user}secret${n}`, at: n })
       }
     }
+    const { id } = await store.createToken({ user: 'alice', role: 'agent', at: 1 })
+    await store.takeKey(id, 'k', { hash: 'h', at: 1 })
+    await store.settleKey(id, 'k', { status: 200, type: 'text/plain', body: 'quuxanswer' })
+    assert.ok(filesWith(home, 'quuxanswer').length > 0)
+    await store.forgetSessions(['@alice/plan'])
+    assert.deepEqual(filesWith(home, 'quuxanswer'), [])
     await memory.forget('alice', { by: 'admin:test' })
     await store.forgetUser('alice')
     assert.deepEqual(filesWith(home, 'alicesecret'), [])

@@ -9,6 +9,7 @@
 
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { ownerIn } from '../../ledger/owners.ts'
 import { databaseUrl, type PgMigrations } from '../../ledger/postgres/database.ts'
 import { PostgresSql } from '../../ledger/postgres/sql.ts'
 import { countOf, type Migrations, type Sql, SqliteSql, type SqlRow } from '../../ledger/sql.ts'
@@ -66,6 +67,9 @@ const MIGRATIONS: Migrations = [
 ]
 
 const PREFIX = 'pal_'
+/** The answers to a user, to admins, and to the person at this machine. */
+const FORGET_ANSWERS = `UPDATE keys SET status = NULL, type = NULL, body = NULL
+  WHERE scope = 'local' OR scope IN (SELECT id FROM tokens WHERE role = 'admin' OR "user" = ?)`
 const DAY = 24 * 60 * 60 * 1000
 const MINUTE = 60_000
 const SECRET_BYTES = 32
@@ -231,10 +235,15 @@ export class ServerStore {
     }
   }
 
-  /** Removes all data about sessions, by their ids in the ledger. */
+  /**
+   * Removes all data about sessions, by their ids in the ledger. Any answer that was kept for those who have them may hold
+   * their texts. The keys of these answers stay taken, so that nothing is done twice.
+   */
   async forgetSessions(ids: readonly string[]): Promise<void> {
+    const owners = new Set(ids.map(id => ownerIn(id).owner ?? ''))
     await this.#sql.erase(function* () {
       for (const id of ids) yield* countOf('DELETE FROM summaries WHERE session = ?', [id])
+      for (const owner of owners) yield* countOf(FORGET_ANSWERS, [owner])
     })
   }
 
