@@ -257,6 +257,57 @@ describe('versions', () => {
   })
 })
 
+describe('what has changed since somebody looked', () => {
+  const seenOf = (fold: views.Fold) => ({ entries: fold.entries.length, touches: fold.touched.length })
+
+  test('is what is new, and the stretches of what was there that edits and pins touched, in order', () => {
+    const fold = foldOf(four)
+    const seen = seenOf(fold)
+    assert.deepEqual(views.changedSince(fold, seen), { from: 4, changed: [] })
+    apply(fold, edit('e1', part(2), 'x'))
+    put(fold, { type: 'pin', entry: 0, on: true, by: 'user' })
+    put(fold, { type: 'entry', message: user('e') })
+    apply(fold, edit('e2', part(4), 'y'))
+    assert.deepEqual(views.changedSince(fold, seen), {
+      from: 4,
+      changed: [
+        { from: 0, to: 1 },
+        { from: 2, to: 3 },
+      ],
+    })
+    assert.deepEqual(views.changedSince(fold, seenOf(fold)), { from: 5, changed: [] })
+  })
+
+  test('is told in places of the view as it is now', () => {
+    const fold = foldOf(four)
+    const seen = seenOf(fold)
+    apply(fold, edit('e1', range(0, 1), { messages: [user('so'), user('far'), user('here')] }))
+    apply(fold, edit('e2', { type: 'after', entry: 3 }))
+    assert.deepEqual(views.changedSince(fold, seen), {
+      from: 6,
+      changed: [
+        { from: 0, to: 3 },
+        { from: 4, to: 6 },
+      ],
+    })
+    assert.deepEqual(
+      views.outerRanges(fold).map(({ id }) => id),
+      ['e1'],
+    )
+    assert.equal(views.peek(fold).length, 6)
+  })
+})
+
+test('edits that put calls into the view, and clears of the provider, are counted, undone ones too', () => {
+  const fold = foldOf(four)
+  assert.deepEqual([fold.callsInEdits, fold.serverClears], [0, 0])
+  const calling: Message = { role: 'assistant', parts: [{ type: 'tool-call', id: 'c', name: 'bash', input: {} }] }
+  apply(fold, edit('e1', range(0, 0)), edit('e2', range(1, 1), { messages: [user('a'), calling] }))
+  apply(fold, { ...edit('e3', part(2), '-'), mark: 'server' })
+  put(fold, { type: 'revert', edits: ['e2', 'e3'], by: 'user' })
+  assert.deepEqual([fold.callsInEdits, fold.serverClears], [1, 1])
+})
+
 test('an event that is tried and taken back leaves no trace, on any session', () => {
   const attempt = fc.tuple(
     anySession,
