@@ -90,7 +90,6 @@ function retreat(fold: Fold, entry: number, { binding }: Binding): number {
  * reasoning.
  */
 function cutsLoopLegally(fold: Fold, entry: number): boolean {
-  if (entry <= fold.lastUser) return true
   const began = nextAssistant(fold, fold.lastUser + 1)
   if (began === undefined || began > entry || !startsWithReasoning(fold, began)) return true
   const next = nextAssistant(fold, entry + 1)

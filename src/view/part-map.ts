@@ -176,8 +176,8 @@ export class PartMap {
 const HIDDEN: State = { shown: 0, edits: [] }
 
 /** How a part was shown before a call: unchanged, unless a recorded change says otherwise. */
-function stateAt({ raw, part, changes }: Track, call: number): State {
-  return changes.findLast(change => change.call <= call) ?? { shown: part === undefined ? 0 : raw, edits: [] }
+function stateAt({ raw, changes }: Track, call: number): State {
+  return changes.findLast(change => change.call <= call) ?? { shown: raw, edits: [] }
 }
 
 function note(track: Track, state: State, call: number): void {
