@@ -83,6 +83,20 @@ describe('rules on messages: each is broken alone', () => {
     assert.deepEqual(found, { rule: 'call-without-result', message: 'no result for b', index: 1, ids: ['b'] })
   })
 
+  test('what has passed is not looked at again for the same provider; what has not, is', () => {
+    const checked = new WeakMap<Message, Dialect | 'any'>()
+    const messages = [user(text(' ')), assistant(), user(text('\ud800'))]
+    const found = (dialect?: Dialect) =>
+      checkView(messages, { checked, ...(dialect ? { dialect } : {}) }).map(one => one.rule)
+    const broken: Rule[] = ['empty-message', 'invalid-unicode']
+    assert.deepEqual([found(), found()], [broken, broken])
+    assert.deepEqual(found('anthropic'), ['blank-text', ...broken])
+    assert.deepEqual(found('anthropic'), ['blank-text', ...broken])
+    assert.deepEqual([checked.has(messages[0]!), checked.has(messages[1]!)], [true, false])
+    messages[0]!.parts.length = 0
+    assert.deepEqual(found(), broken, 'it has passed')
+  })
+
   test('a view is checked from the step before its first change', () => {
     const broken = [tool(result('z')), ...step, go]
     assert.deepEqual(rules(broken), ['result-without-call'])
