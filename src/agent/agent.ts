@@ -15,7 +15,7 @@ import { defaultWorkspaceFolder } from '../memory/workspace.ts'
 import type { Environment } from '../model/defaults.ts'
 import { isPalimpsestError, messageOf, PalimpsestError } from '../model/errors.ts'
 import { textOf } from '../model/leaves.ts'
-import { headOf } from '../model/text.ts'
+import { amount, headOf } from '../model/text.ts'
 import type { Edit, ImagePart, Message, TextPart, ToolCallPart } from '../model/types.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
 import type { Palimpsest } from '../session/engine.ts'
@@ -414,7 +414,10 @@ export class Agent {
     if (last?.type !== 'done') return { text: `The subagent (session ${id}) ended without a report.`, isError: true }
     const isError = last.reason !== 'answered'
     const how = isError ? `stopped (${last.reason})` : 'is done'
-    return { text: `The subagent ${how} after ${last.steps} steps (session ${id}):\n\n${last.message}`, isError }
+    return {
+      text: `The subagent ${how} after ${amount(last.steps, 'step')} (session ${id}):\n\n${last.message}`,
+      isError,
+    }
   }
 
   /** One after the other, so that two subagents of one step do not take the same name. */

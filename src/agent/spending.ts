@@ -1,5 +1,6 @@
 /** The cost of model calls, and the limits of a turn. */
 
+import { amount } from '../model/text.ts'
 import type { Usage } from '../model/types.ts'
 import type { Model } from '../providers/models.ts'
 import { dollarsOf } from '../providers/pricing.ts'
@@ -46,8 +47,8 @@ export class Spending {
 
   /** The limit that was reached, with a message. */
   over(limits: Limits): { reason: DoneReason; message: string } | undefined {
-    if (this.steps >= limits.steps) return stop('steps', `${limits.steps} steps`)
-    if (this.tokens >= limits.tokens) return stop('tokens', `${limits.tokens} tokens`)
+    if (this.steps >= limits.steps) return stop('steps', amount(limits.steps, 'step'))
+    if (this.tokens >= limits.tokens) return stop('tokens', amount(limits.tokens, 'token'))
     return this.money >= limits.money ? stop('money', `$${limits.money}`) : undefined
   }
 }

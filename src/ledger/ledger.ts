@@ -5,6 +5,7 @@
  * `catchUp` and decides again. `load` leaves out the content of entries until it is asked for.
  */
 import { PalimpsestError } from '../model/errors.ts'
+import { amount } from '../model/text.ts'
 import type { Event, Message } from '../model/types.ts'
 import { chainHash, contentHash, decodeEvent, encodeEvents, GENESIS, referencesIn } from './codec.ts'
 import type { Head } from './head.ts'
@@ -123,7 +124,7 @@ export class Ledger {
 
 function checkHead(rows: readonly Row[], { events, hash }: Head): void {
   if (rows.length < events) {
-    throw corrupt(`it has ${rows.length} events, but the kept head has ${events}`, { seq: rows.length })
+    throw corrupt(`it has ${amount(rows.length, 'event')}, but the kept head has ${events}`, { seq: rows.length })
   }
   if (events > 0 && rows[events - 1]!.hash !== hash && !isRedacted(rows, { events, hash })) {
     throw corrupt('it was rewritten: the chain does not lead to the kept head', { seq: events - 1 })

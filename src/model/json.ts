@@ -3,8 +3,8 @@
  * the same place of an object, if both have the same length and the other one equals the beginning of this one's
  * spelling:
  *
- * `JSON.parse('{"a":1,"\\\\":2}')` gives `{ a: 1, '\\': 2 }`; then `JSON.parse('{"a":1,"\\n":2}')` gives `{ a: 1, '\\':
- * 2 }` too, instead of `{ a: 1, '\n': 2 }`.
+ *     JSON.parse('{"a":1,"\\\\":2}')     // { a: 1, '\\': 2 }
+ *     JSON.parse('{"a":1,"\\n":2}')      // { a: 1, '\\': 2 } too, instead of { a: 1, '\n': 2 }
  *
  * An engine that reads the second text correctly does not have this bug. Only keys written with an escape can be
  * misread; texts without one are parsed directly. In other texts those keys are rewritten without escapes: a character

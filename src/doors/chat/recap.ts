@@ -24,7 +24,7 @@ export async function recapLines(agent: Agent, { laidOut, width }: Screen): Prom
   if (entries.length <= 1) return laidOut ? [title, [span(HELP, 'dim')], []] : [title]
   const { edits, tokens } = await session.view({ plan: false })
   const last = entries.at(-1)!
-  const size = `${entries.length} entries, last on ${timeOf(last.at)}; ${amount(tokens, 'token')} in view, ${amount(edits.length, 'edit')}`
+  const size = `${amount(entries.length, 'entry', 'entries')}, last on ${timeOf(last.at)}; ${amount(tokens, 'token')} in view, ${amount(edits.length, 'edit')}`
   const room = Math.min(width, 110)
   const request = lastText(session, requestIn)
   const answer = lastText(session, answerIn)

@@ -6,7 +6,7 @@
  */
 
 import type { AgentEvent, ContextUse, DoneReason } from '../../agent/events.ts'
-import { amount, withCommas } from '../../model/text.ts'
+import { amount } from '../../model/text.ts'
 import { MarkdownStream } from '../terminal/markdown-stream.ts'
 import { oneLine, printable } from '../terminal/output.ts'
 import type { Screen } from '../terminal/screen.ts'
@@ -225,7 +225,7 @@ function plainLines(text: string): Line[] {
 }
 
 function editsLine({ ids, saved, decision }: Extract<AgentEvent, { type: 'edits' }>, width: number): Line {
-  const gain = saved >= 0 ? `${withCommas(saved)} tokens saved` : `${withCommas(-saved)} tokens added`
+  const gain = saved >= 0 ? `${amount(saved, 'token')} saved` : `${amount(-saved, 'token')} added`
   const head = `    ~ ${amount(ids.length, 'edit')} (${idsOf(ids)}), ${gain}`
   const why = decision === '' ? '' : `: ${oneLine(decision, 600)}`
   return [span(clip(`${head}${why}`, Math.min(width, 10_000)), 'dim')]

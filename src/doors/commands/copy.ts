@@ -112,7 +112,7 @@ function reportOf({ from, to, sessions, rest }: Done): Report {
       ...{ memory: figures(memory), files: figures(files), server: figures(server) },
     },
     *text() {
-      yield `copied ${amount(sessions.sessions, 'session')} (${withCommas(sessions.events)} events) to ${printable(to.name)}`
+      yield `copied ${amount(sessions.sessions, 'session')} (${amount(sessions.events, 'event')}) to ${printable(to.name)}`
       if (sessions.already > 0) yield `${amount(sessions.already, 'session')} already there`
       if (sessions.removed > 0) yield `and the record of ${amount(sessions.removed, 'removed session')}`
       yield 'verified: every hash chain ends in the same hash as at the source'

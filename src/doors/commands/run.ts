@@ -85,7 +85,7 @@ export function runSummary({
   if (calls === 0) return `palimpsest: ${amount(passed, 'request')} passed through the proxy unrecorded`
   const less = tokensIn > 0 ? Math.round((1 - tokensSent / tokensIn) * 100) : 0
   const money = `${saved < 0 ? 'lost' : 'saved'} ${asDollars(Math.abs(saved))} of ${asDollars(cost + Math.max(0, saved))}`
-  const sums = `${short(tokensIn)} tokens came in, ${short(tokensSent)} were sent (${less}% less)`
+  const sums = `${short(tokensIn)} tokens came in, ${short(tokensSent)} were sent (${Math.abs(less)}% ${less < 0 ? 'more' : 'less'})`
   return `palimpsest: ${amount(calls, 'call')}, ${amount(edits, 'edit')}; ${sums}; ${money} by the price table, including cache costs`
 }
 

@@ -74,7 +74,7 @@ type Groups = Record<'all' | 'edited' | 'holdout', Statistics>
 function* describe({ all, edited, holdout }: Groups, read: readonly Read[], paint: Paint): Generator<string> {
   const less = all.tokensIn > 0 ? Math.round((1 - all.tokensSent / all.tokensIn) * 100) : 0
   yield `${amount(read.length, 'session')}, ${amount(all.calls, 'call')}`
-  yield `messages      ${withCommas(all.tokensIn)} tokens came in, ${withCommas(all.tokensSent)} were sent (${less}% less)`
+  yield `messages      ${withCommas(all.tokensIn)} tokens came in, ${withCommas(all.tokensSent)} were sent (${Math.abs(less)}% ${less < 0 ? 'more' : 'less'})`
   yield `reported      ${withCommas(all.input)} input, ${withCommas(all.cacheRead)} from the cache, ${withCommas(all.cacheWrite)} to it, ${withCommas(all.output)} output`
   yield `paid          ${asDollars(all.cost)}`
   yield `edits saved   ${paint.bold(asDollars(all.saved))}, net of what the provider had to write again`

@@ -5,7 +5,7 @@
 import type { Head, RemovedHead } from '../../ledger/head.ts'
 import type { Tombstone } from '../../ledger/tombstones.ts'
 import { ERROR_CODES, type ErrorCode, isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
-import { amount, withCommas } from '../../model/text.ts'
+import { amount } from '../../model/text.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import { allNames } from '../../session/every-session.ts'
 import type { Verified } from '../../session/look.ts'
@@ -54,7 +54,7 @@ export const verify = defineCommand({
           }
           const { session, events, entries, edits, violations } = result
           const state = violations.length > 0 ? paint.red('illegal') : paint.green('whole  ')
-          yield `${state}  ${printable(session)}  ${amount(events, 'event')}, ${withCommas(entries)} entries, ${amount(edits, 'edit')}`
+          yield `${state}  ${printable(session)}  ${amount(events, 'event')}, ${amount(entries, 'entry', 'entries')}, ${amount(edits, 'edit')}`
           yield* redactionsIn(result)
           for (const { rule, message } of violations) yield `         ${rule}: ${printable(message)}`
         }
