@@ -7,6 +7,7 @@
  * the oldest result on and skips none, so these edits are made and undone as one run.
  */
 import type { Edit, Event, PartTarget, ToolResultPart } from '../model/types.ts'
+import { entriesOf } from './edits.ts'
 import { editsInside, type Fold, recordOf, slots } from './fold.ts'
 
 /** The mark of these edits. */
@@ -86,7 +87,7 @@ type Switch = Extract<Event, { type: 'revert' | 'reapply' }>
 export function asOneRun(fold: Fold, event: Switch): Switch {
   const isUndo = event.type === 'revert'
   const own = event.edits.map(id => recordOf(fold, id, isUndo).edit).filter(isServerClear)
-  if (own.length === 0) return event
+  // Without one of these edits the limit is infinite, and no other edit is beyond it.
   const places = own.map(entryOf)
   const limit = isUndo ? Math.min(...places) : Math.max(...places)
   const others = [...fold.records.values()].filter(({ edit, active }) => {
@@ -97,7 +98,7 @@ export function asOneRun(fold: Fold, event: Switch): Switch {
 }
 
 function entryOf({ target }: Edit): number {
-  return target.type === 'part' ? target.entry : -1
+  return entriesOf(target).from
 }
 
 function placeOf({ target }: Pick<Edit, 'target'>): string {

@@ -113,6 +113,8 @@ describe('empty and blank messages', () => {
     const claude = await open()
     await claude.append({ role: 'assistant', parts })
     assert.deepEqual(texts(await assertLegal(claude)), ['said'])
+    await claude.append({ role: 'user', parts: [parts[0]!, parts[0]!] })
+    assert.deepEqual(texts(await assertLegal(claude)), ['said', '[empty message]'], 'where nothing else is left')
     const gpt = await open('gpt-4o')
     await gpt.append({ role: 'assistant', parts })
     assert.deepEqual(texts(await assertLegal(gpt)), [' \n', 'said'])

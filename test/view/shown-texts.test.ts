@@ -101,6 +101,25 @@ test('a text is shown in pieces: what is as it was, and what edits put in place 
   assert.deepEqual(untouched!.pieces, [{ from: 0, to: 2, original: [0, 2], literal: true }])
 })
 
+test('of a call with several texts, those without an edit are as they were', async () => {
+  const input = { a: 'first', b: 'second' }
+  const session = await open(
+    text('user', 'go'),
+    { role: 'assistant', parts: [{ type: 'tool-call', id: 'c', name: 'bash', input }] },
+    { role: 'tool', parts: [{ type: 'tool-result', id: 'c', name: 'bash', output: 'done' }] },
+    text('user', 'next'),
+  )
+  const target: Target = { type: 'part', entry: 1, part: 0, leaf: 1 }
+  await session.apply([{ target, replacement: '2nd', why: 'test' }], 'user')
+  assert.deepEqual(
+    [...shownTexts(session.fold)].slice(1, 3).map(({ text: shown, replaced, pieces }) => [shown, replaced, pieces]),
+    [
+      ['first', undefined, [{ from: 0, to: 5, original: [0, 5], literal: true }]],
+      ['2nd', 'leaf', [{ from: 0, to: 3, original: [0, 6], literal: false }]],
+    ],
+  )
+})
+
 test('calls, results and reasoning: what a match may use', async () => {
   const call = (id: string, name: string): Part => ({ type: 'tool-call', id, name, input: { query: `${name} input` } })
   const result = (id: string, name: string): Part => ({ type: 'tool-result', id, name, output: `${name} output` })
