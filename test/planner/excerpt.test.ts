@@ -43,16 +43,18 @@ describe('an excerpt', () => {
   test('is never longer than what it stands for, if it keeps no telling lines', () => {
     const line = fc.oneof(fc.lorem(), fc.constant('error: x'), fc.constant(''))
     const text = fc.array(line, { minLength: 20, maxLength: 80 }).map(all => all.join('\n'))
-    let made = 0
+    let [tried, made] = [0, 0]
     fc.assert(
       fc.property(text, fc.nat(300), fc.nat(300), (whole, head, tail) => {
         const short = excerpt(whole, { head, tail: tail + 1, telling: 0 })
+        tried++
         if (short === undefined) return
         made++
         assert.ok(short.length <= whole.length, `${short.length} for ${whole.length}`)
       }),
     )
-    assert.ok(made > 50, `${made} excerpts`)
+    // 50 of 100; a fuzz may have tried few.
+    assert.ok(made > tried * 0.6 - 10, `${made} excerpts of ${tried}`)
   })
 })
 

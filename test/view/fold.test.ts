@@ -313,10 +313,11 @@ test('an event that is tried and taken back leaves no trace, on any session', ()
     anySession,
     fc.array(fc.tuple(fc.nat(), fc.nat(3), fc.boolean()), { minLength: 1, maxLength: 8 }),
   )
-  let taken = 0
+  let [sessions, taken] = [0, 0]
   fc.assert(
     fc.property(attempt, ([messages, picks]) => {
       const fold = foldOf(messages)
+      sessions++
       for (const [n, [at, more, keep]] of picks.entries()) {
         const from = at % messages.length
         const to = Math.min(messages.length - 1, from + more)
@@ -340,7 +341,8 @@ test('an event that is tried and taken back leaves no trace, on any session', ()
     }),
     { numRuns: 150 },
   )
-  assert.ok(taken > 100, `${taken} events were taken back`)
+  // 100 in 150 sessions; a fuzz may have tried few.
+  assert.ok(taken > sessions - 50, `${taken} events were taken back in ${sessions} sessions`)
 })
 
 function tried(fold: views.Fold, event: Parameters<typeof views.tryEvent>[1]): (() => void) | undefined {
