@@ -21,8 +21,8 @@ test('globs fit the paths that they fit for Node', () => {
   let [tried, fitting] = [0, 0]
   fc.assert(
     fc.property(path, glob, (path, glob) => {
-      fc.pre(!isMisread(path, glob))
       const expected = matchesGlob(path, glob)
+      fc.pre(expected || !isMisread(path, glob))
       assert.equal(readGlob(glob)(path), expected)
       tried++
       if (expected) fitting++
@@ -38,7 +38,7 @@ const alike = path.chain(text => {
   const piece = (char: string) =>
     char === '/'
       ? fc.constantFrom('/', '/', '/**/', '?')
-      : fc.constantFrom(char, char, char, '*', '?', `[${char}x]`, `[!${char}]`, `{$char,xx}`, `*${char}`, `${char}*`)
+      : fc.constantFrom(char, char, char, '*', '?', `[${char}x]`, `[!${char}]`, `{${char},xx}`, `*${char}`, `${char}*`)
   const pieces = fc.tuple(...[...text].map(piece)).map(all => all.join(''))
   return fc.tuple(fc.constant(text), pieces)
 })
@@ -47,8 +47,9 @@ test('globs that are made of a path fit it, or not, as they do for Node', () => 
   let [tried, fitting] = [0, 0]
   fc.assert(
     fc.property(alike, ([path, glob]) => {
-      fc.pre(glob.split('/').every(name => name === '**' || isName(name)) && !isMisread(path, glob))
+      fc.pre(glob.split('/').every(name => name === '**' || isName(name)))
       const expected = matchesGlob(path, glob)
+      fc.pre(expected || !isMisread(path, glob))
       assert.equal(readGlob(glob)(path), expected)
       tried++
       if (expected) fitting++
