@@ -98,6 +98,7 @@ describe('the page of a session', { skip }, () => {
     const tall = await web.pal.session('tall-ones', { model: 'claude-sonnet-4-5' })
     if (tall.fold.entries.length === 0) await tall.append(...longConversation(160))
     await page.goto(`${web.url}/#/sessions/tall-ones`)
+    await page.locator('[data-total="160"]').waitFor()
     await page.getByRole('region', { name: 'Verdict' }).waitFor()
     await page.getByLabel('Tokens by kind').getByText('Read').waitFor()
     const box = (await map(page).boundingBox())!
@@ -108,7 +109,7 @@ describe('the page of a session', { skip }, () => {
     await page.waitForFunction(chosen => {
       const map = document.querySelector('.map-panel')!.getBoundingClientRect()
       const row = document.querySelector(`[data-entry="${chosen}"]`)!.getBoundingClientRect()
-      return map.height === 90 && row.top >= map.bottom && row.top < map.bottom + 40
+      return map.height === 90 && row.top >= map.bottom && row.top < innerHeight / 2
     }, chosen)
   })
 
@@ -268,6 +269,26 @@ describe('the page of a session', { skip }, () => {
     await button(asked, 'Shorten').waitFor()
     await button(asked, 'Fork here').waitFor()
     assert.equal(await button(entry(touch, 2), 'Fork here').isVisible(), false)
+    await touch.context().close()
+  })
+
+  test('a long command does not widen the page of a phone', async () => {
+    const long = await web.pal.session('a-long-command', { model: 'claude-sonnet-4-5' })
+    const input = { command: `git add ${'docs/a-long-name/'.repeat(12)}` }
+    if (long.fold.entries.length === 0) {
+      await long.append(
+        { role: 'user', parts: [{ type: 'text', text: 'Commit it.' }] },
+        { role: 'assistant', parts: [{ type: 'tool-call', id: 'c1', name: 'bash', input }] },
+        { role: 'tool', parts: [{ type: 'tool-result', id: 'c1', name: 'bash', output: 'done' }] },
+      )
+    }
+    const touch = await web.page('#/sessions/a-long-command', {
+      viewport: { width: 390, height: 844 },
+      hasTouch: true,
+      isMobile: true,
+    })
+    await part(touch, 2).waitFor()
+    assert.equal(await touch.evaluate('document.documentElement.scrollWidth'), 390)
     await touch.context().close()
   })
 

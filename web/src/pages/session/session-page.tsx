@@ -111,7 +111,7 @@ export function SessionPage({ session }: { session: string }) {
             pages={data.entries}
             edits={data.edits}
             marks={marks}
-            settled={data.map !== undefined && data.summary !== undefined}
+            settled={isSettled(data)}
             {...{ bars, chosen, until, jump, onVisible }}
           />
         )}
@@ -279,6 +279,11 @@ function SidePanel(props: SidePanelProps) {
       <Tabs<TabKey> label="About this session" tabs={tabs} chosen={tab} onChoose={setTab} />
     </aside>
   )
+}
+
+/** Whether all that is above the conversation is there: nothing moves it any more. */
+function isSettled({ map, verdict, moment }: SessionData): boolean {
+  return map !== undefined && verdict !== undefined && (moment.value !== undefined || moment.error !== undefined)
 }
 
 /** On a narrow screen the conversation is below what there is to know about it. */
