@@ -122,7 +122,7 @@ test('closing waits for a write that waits for the disk', async () => {
 test('after a sync that failed nothing more is written, and nothing is said to be on disk', async () => {
   const ledger = await open('failed')
   const { store: early, synced } = ledger.early()
-  const failed = { code: 'STORE_FAILED', message: /could not be brought to the disk/ }
+  const failed = { code: 'STORE_FAILED', message: /could not be written to disk/ }
   const writes = [ledger.append('a', [row(0)])]
   await settle()
   writes.push(ledger.append('a', [row(1)]))

@@ -48,7 +48,7 @@ export const contextCommands: readonly Slash[] = [
   {
     name: 'replace',
     usage: 'START ... END [=> TEXT]',
-    about: 'replace a stretch, from START to END inclusive, by TEXT',
+    about: 'replace a stretch, from START to END inclusive, with TEXT',
     run: (desk, words) => {
       const [start = '', rest = ''] = splitAt(words.join(' '), ' ... ')
       const [end = '', replacement = ''] = splitAt(rest, ' => ')
@@ -81,7 +81,7 @@ export const contextCommands: readonly Slash[] = [
   switching('redo', 'redo undone edits', redo),
   pinning('pin', 'protect an entry from edits by policies and by the agent', pin),
   pinning('unpin', 'allow edits of an entry again', unpin),
-  { name: 'compact', usage: '[FROM-TO]', about: 'replace old entries by a summary', run: compact },
+  { name: 'compact', usage: '[FROM-TO]', about: 'replace old entries with a summary', run: compact },
   {
     name: 'show',
     usage: '[N]',

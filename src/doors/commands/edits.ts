@@ -41,8 +41,8 @@ export const edits = defineCommand({
 })
 
 const EDIT_OPTIONS = {
-  discard: { type: 'string', multiple: true, value: 'ID', about: 'replace this text or result by a note' },
-  distill: { type: 'string', multiple: true, value: 'ID=SUMMARY', about: 'replace it by a summary' },
+  discard: { type: 'string', multiple: true, value: 'ID', about: 'replace this text or result with a note' },
+  distill: { type: 'string', multiple: true, value: 'ID=SUMMARY', about: 'replace it with a summary' },
   start: { type: 'string', value: 'TEXT', about: 'replace from this text (literal, exactly once in view)' },
   end: { type: 'string', value: 'TEXT', about: 'up to and including this text' },
   replacement: { type: 'string', value: 'TEXT', about: 'the text to show instead (nothing)' },

@@ -104,7 +104,7 @@ const preview = defineRoute({
 const compact = defineRoute({
   method: 'post',
   path: '/sessions/{session}/compact',
-  summary: 'Replace consecutive entries by a summary; it can be undone like any edit',
+  summary: 'Replace consecutive entries with a summary; it can be undone like any edit',
   roles: PEOPLE,
   body: z.strictObject({ ...Range, text: z.string().min(1).max(MAX_TEXT) }),
   answer: z.object({ edit: EditOut }),
