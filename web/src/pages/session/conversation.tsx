@@ -146,14 +146,14 @@ function useJump(jump: ConversationProps['jump'], leap: Jump, isThere: boolean):
     }
     return () => stop.abort()
   }, [jump])
-  // After every drawing, and two frames later, when the sizes of what was drawn are known; until it moves nothing more.
+  // After every drawing, and two frames later, when the sizes of what was drawn are known; until the row is in its place.
   useEffect(() => {
+    let left = MOST_FRAMES
     const settle = () => {
       if (goal.current === undefined) return
-      const before = scrollY
       latest(goal.current)
       if (!isThere) return
-      if (Math.abs(scrollY - before) < 1) goal.current = undefined
+      if (isInPlace(goal.current) || left-- === 0) goal.current = undefined
       else frame = requestAnimationFrame(settle)
     }
     let frame = requestAnimationFrame(() => {
@@ -202,4 +202,16 @@ function seenRange(items: readonly Item[], scrolled: number, stuck: number): [nu
   const bottom = scrolled + innerHeight
   const seen = items.filter(({ start, end }) => end > scrolled + stuck && start < bottom)
   return [seen[0]?.index, seen.at(-1)?.index]
+}
+
+/** A row that is not in its place within so many frames without a drawing does not get there. */
+const MOST_FRAMES = 30
+
+/** Whether a row is where a leap to it ends: below what sticks to the top, or as far up as the end of the page lets it. */
+function isInPlace(entry: number): boolean {
+  const row = document.querySelector(`.conversation-row[data-index="${entry}"]`)
+  if (!row) return false
+  const page = document.documentElement
+  const isAtEnd = scrollY + page.clientHeight >= page.scrollHeight - 1
+  return isAtEnd || Math.abs(row.getBoundingClientRect().top - stuckHeight() - CLEAR) < 2
 }
