@@ -114,7 +114,7 @@ export type SqliteOptions = {
 const MOST_ROWS = 8
 /** The statement for each number of rows. */
 const INSERTS = Array.from({ length: MOST_ROWS + 1 }, (_, rows) => {
-  return `INSERT INTO events (id, type, at, hash, light, body) VALUES ${Array(rows).fill('(?, ?, ?, ?, ?, ?)').join(', ')}`
+  return `INSERT INTO events (id, type, at, hash, light, body) VALUES ${Array(rows).fill('(?, ?, ?, ?, ?, CAST(? AS TEXT))').join(', ')}`
 })
 
 export class SqliteLedger implements LedgerStore {
@@ -390,7 +390,10 @@ export class SqliteLedger implements LedgerStore {
   }
 
   #insert(key: number, rows: readonly NewRow[]): void {
-    const values = rows.flatMap(({ seq, type, at, hash, light, body }) => [idOf(key, seq), type, at, hash, light, body])
+    const values: (SqlValue | Uint8Array)[] = []
+    for (const { seq, type, at, hash, light, body, bytes } of rows) {
+      values.push(idOf(key, seq), type, at, hash, light, bytes ?? body)
+    }
     this.#run(INSERTS[rows.length]!, values)
   }
 
@@ -447,7 +450,7 @@ export class SqliteLedger implements LedgerStore {
     return statement
   }
 
-  #run(sql: string, values: SqlValue[]): number {
+  #run(sql: string, values: (SqlValue | Uint8Array)[]): number {
     return Number(this.#prepare(sql).run(...values).changes)
   }
 

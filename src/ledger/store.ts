@@ -34,7 +34,12 @@ export type Row = {
 }
 
 /** A row to be added, with the large texts that its body refers to by their hashes. */
-export type NewRow = Omit<Row, 'body'> & { body: string; contents?: ReadonlyMap<string, string> }
+export type NewRow = Omit<Row, 'body'> & {
+  body: string
+  /** The body in UTF-8, which was made for its hash: a store can take it instead of encoding the body again. */
+  bytes?: Uint8Array
+  contents?: ReadonlyMap<string, string>
+}
 
 export type ReadOptions = {
   /** First and last sequence number, both included. */

@@ -118,10 +118,9 @@ export function mergeLogs(messages: readonly Message[], room: Room): Message[] {
  * The lines to drop: first the agent's remarks, then lines whose subject a later line repeats, then the oldest lines.
  */
 function leastWanted(lines: readonly string[], count: number): Set<number> {
-  const last = new Map(lines.map((line, i) => [subjectOf(line), i]))
-  const rankOf = (line: string, i: number) =>
-    line.startsWith(ON_THE_WAY) ? 0 : last.get(subjectOf(line)) === i ? 2 : 1
-  const ranks = lines.map(rankOf)
+  const subjects = lines.map(subjectOf)
+  const last = new Map(subjects.map((subject, i) => [subject, i]))
+  const ranks = lines.map((line, i) => (line.startsWith(ON_THE_WAY) ? 0 : last.get(subjects[i]!) === i ? 2 : 1))
   const order = [...lines.keys()].sort((a, b) => ranks[a]! - ranks[b]! || a - b)
   return new Set(order.slice(0, Math.max(0, count)))
 }

@@ -140,8 +140,10 @@ function stepEnds(fold: Fold): readonly number[] {
 }
 
 function noteEntry(state: Ends, { role, message }: Entry): void {
+  const goesOn = role === 'tool' || (role === 'assistant' && !state.answering)
   if (role !== 'tool' && state.seen > 0 && state.open.size === 0) state.ends.push(state.seen - 1)
-  if (role === 'user' || role === 'system' || (role === 'assistant' && state.answering)) state.open.clear()
+  // Clearing makes a new table, and nearly always there is nothing to clear.
+  if (!goesOn && state.open.size > 0) state.open.clear()
   state.answering = role === 'tool'
   for (const part of message?.parts ?? []) {
     if (part.type === 'tool-call') state.open.add(part.id)

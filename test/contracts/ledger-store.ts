@@ -410,7 +410,7 @@ function said(text: string): Event {
   return { type: 'entry', message: { role: 'user', parts: [{ type: 'text', text }] } }
 }
 
-function plain({ contents: _, ...row }: NewRow): Row {
+function plain({ contents: _, bytes: __, ...row }: NewRow): Row {
   return row
 }
 
