@@ -206,8 +206,9 @@ export class Palimpsest {
       ...toldToPlanner(options),
     })
     await state.load().catch(async error => {
-      // Events of an odd shape are damaged ones: then the chain says so.
-      if (!isPalimpsestError(error)) await new Ledger(this.#store, id).verify()
+      // Events of an odd shape, or that do not fit those before them, are damaged: then the chain says so.
+      const isTold = isPalimpsestError(error) && /^(?:LEDGER|STORE)_/.test(error.code)
+      if (!isTold) await new Ledger(this.#store, id).verify()
       throw error
     })
     return new Session(state, {

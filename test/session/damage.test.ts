@@ -36,7 +36,7 @@ test('a session with a changed row opens or is called damaged, and never verifie
     await again.session(SMALL).catch(error => assert.equal(error.code, 'LEDGER_CORRUPT', error.stack))
     await assert.rejects(new Ledger(damaged, SMALL).verify(), { code: 'LEDGER_CORRUPT' })
   })
-  await fc.assert(property, { numRuns: 300 })
+  await fc.assert(property, { numRuns: 300, seeds: [{ seed: 1999970518, path: '5:13:6:6' }] })
   await pal.close()
 })
 

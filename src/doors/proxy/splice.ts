@@ -29,8 +29,12 @@ function rewriteObject(text: string, span: Span, from: Record<string, unknown>, 
   const inPlace = keys.length === members.length && members.every(({ key }, i) => key === keys[i])
   if (inPlace) return replaceAll(text, span, members, i => rewrite(text, members[i]!, from[keys[i]!], to[keys[i]!]))
   const byKey = new Map(members.map(member => [member.key, member]))
-  // A key that is new has no place in the text, and no value that could be the same.
-  const written = keys.map(key => `${JSON.stringify(key)}:${rewrite(text, byKey.get(key)!, from[key], to[key])}`)
+  const written = keys.map(key => {
+    const member = byKey.get(key)
+    // A new key has no place in the text. Reading it could give something else: `__proto__` gives a prototype.
+    const value = member ? rewrite(text, member, from[key], to[key]) : JSON.stringify(to[key])
+    return `${JSON.stringify(key)}:${value}`
+  })
   return `{${written.join(',')}}`
 }
 

@@ -80,17 +80,19 @@ function readMessage(session: SessionRecorder, message: Fields): void {
 }
 
 /** The strings that a part of each type must have. */
-const NEEDED: Record<Part['type'], readonly string[]> = {
-  text: ['text'],
-  reasoning: ['text'],
-  'tool-call': ['id', 'name'],
-  'tool-result': ['id', 'name'],
-  image: ['mediaType'],
-  raw: ['provider'],
-}
+const NEEDED: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    text: ['text'],
+    reasoning: ['text'],
+    'tool-call': ['id', 'name'],
+    'tool-result': ['id', 'name'],
+    image: ['mediaType'],
+    raw: ['provider'],
+  } satisfies Record<Part['type'], string[]>),
+)
 
 function isPart(value: Fields): value is Fields & Part {
-  const needed = NEEDED[text(value['type']) as Part['type']]
+  const needed = NEEDED.get(text(value['type']) ?? '')
   if (!needed?.every(key => typeof value[key] === 'string' && (key === 'text' || value[key] !== ''))) return false
   if (value['type'] !== 'tool-result') return true
   const { output } = value

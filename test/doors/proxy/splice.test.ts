@@ -36,6 +36,7 @@ test('whatever changes, the text says the new value', () => {
       assert.deepEqual(parseJson(splice(text, parseJson(text), to)), parseJson(JSON.stringify(to)))
       assert.equal(splice(text, parseJson(text), parseJson(text)), text)
     }),
+    { seeds: [{ seed: 1999970485, path: '2:1:85' }] },
   )
 })
 

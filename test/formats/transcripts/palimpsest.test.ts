@@ -42,6 +42,15 @@ transcriptReaderContract(palimpsestRecording, [
     ],
     sessions: { sample: outline },
   },
+  {
+    name: 'a part of a type that is unknown, though every object has that name',
+    file: [
+      { policy: 'agent' },
+      { at: 0, event: { type: 'entry', message: say('user', 'go') } },
+      { at: 1, event: { type: 'entry', message: { role: 'user', parts: [{ type: 'valueOf', text: 'x' }] } } },
+    ],
+    sessions: { sample: ['user: go'] },
+  },
 ])
 
 test('the sample reads as its own session, and an export of it as the same', async t => {
