@@ -14,8 +14,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import promises, { type FileHandle, open } from 'node:fs/promises'
-import { syncBuiltinESMExports } from 'node:module'
+import { type FileHandle, open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { after, test } from 'node:test'
@@ -25,6 +24,7 @@ import { openRoot } from '../../src/files/root.ts'
 import type { FileStore } from '../../src/files/store.ts'
 import { MAX_FILE_BYTES } from '../../src/files/text.ts'
 import type { FileEvent } from '../../src/model/types.ts'
+import { withFailing } from './failing.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-atomic-'))
 process.env.PALIMPSEST_LOCKS ??= join(folder, 'locks')
@@ -212,28 +212,17 @@ test('a text that cannot be brought to the disk is not put in place, and leaves 
   assert.equal(readFileSync(path, 'utf8'), '')
 })
 
-/** Lets a function of the file system fail with a code while something is done. */
-async function withFailing(name: 'link' | 'rename' | 'access', code: string, work: () => Promise<unknown>) {
-  const { [name]: real } = promises
-  Object.assign(promises, { [name]: () => Promise.reject(Object.assign(new Error(code), { code })) })
-  syncBuiltinESMExports()
-  try {
-    return await work()
-  } finally {
-    Object.assign(promises, { [name]: real })
-    syncBuiltinESMExports()
-  }
-}
+const fails = (code: string) => () => code
 
 test('where files have no links a new one is renamed into place; what fails for another reason is passed on', async () => {
   const home = mkdtempSync(join(folder, 'linkless-'))
   const path = (name: string) => join(home, name)
   for (const code of ['EPERM', 'ENOTSUP', 'EXDEV'])
-    await withFailing('link', code, () => changeOwnFile(path(code), {}, () => code))
+    await withFailing('link', fails(code), () => changeOwnFile(path(code), {}, () => code))
   assert.deepEqual(readdirSync(home), ['ENOTSUP', 'EPERM', 'EXDEV'])
   const failing = (name: 'link' | 'rename', file: string) =>
     assert.rejects(
-      withFailing(name, 'EIO', () => changeOwnFile(path(file), {}, () => 'new')),
+      withFailing(name, fails('EIO'), () => changeOwnFile(path(file), {}, () => 'new')),
       { code: 'EIO' },
     )
   await failing('link', 'new')
@@ -246,9 +235,9 @@ test('a file that may not be written is refused; one that vanished while that wa
   const path = join(mkdtempSync(join(folder, 'access-')), 'a.txt')
   writeFileSync(path, 'old')
   const change = () => changeOwnFile(path, {}, now => `${now}!`)
-  await assert.rejects(withFailing('access', 'EACCES', change), { code: 'PATH_REFUSED', message: /read-only/ })
+  await assert.rejects(withFailing('access', fails('EACCES'), change), { code: 'PATH_REFUSED', message: /read-only/ })
   assert.equal(readFileSync(path, 'utf8'), 'old')
-  await withFailing('access', 'ENOENT', change)
+  await withFailing('access', fails('ENOENT'), change)
   assert.equal(readFileSync(path, 'utf8'), 'old!')
 })
 

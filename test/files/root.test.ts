@@ -3,12 +3,11 @@
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import promises from 'node:fs/promises'
-import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { isFolder, openFile, openRoot, type Root, withFolder, withPlace } from '../../src/files/root.ts'
+import { withFailing } from './failing.ts'
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'palimpsest-root-')))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -67,29 +66,6 @@ test('folders on the way are made only where that is asked for', async () => {
   assert.equal(await isFolder({ root, path: 'new/deep' }), true)
   await assert.rejects(keyIn(root, 'real/a.txt/b', true), { code: 'PATH_REFUSED', message: /a file, not a folder/ })
 })
-
-/** Lets a function of the file system do something else first, and then fail with a code. */
-async function withFailing<T>(
-  name: 'mkdir' | 'open' | 'lstat',
-  fail: (path: string) => string | undefined,
-  work: () => Promise<T>,
-) {
-  const real = promises[name] as (path: string, ...more: unknown[]) => Promise<unknown>
-  Object.assign(promises, {
-    [name]: async (path: string, ...more: unknown[]) => {
-      const code = fail(String(path))
-      if (code === undefined) return real(path, ...more)
-      throw Object.assign(new Error(code), { code })
-    },
-  })
-  syncBuiltinESMExports()
-  try {
-    return await work()
-  } finally {
-    Object.assign(promises, { [name]: real })
-    syncBuiltinESMExports()
-  }
-}
 
 test('a folder that somebody else makes at the same time is taken; what fails for another reason is passed on', async () => {
   const root = await openRoot(folder)

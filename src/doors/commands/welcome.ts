@@ -86,13 +86,14 @@ async function lastOf(own: readonly OwnSession[], pricing: Pricing): Promise<See
     const [main] = reports.toSorted((a, b) => Number(a.isSubagent) - Number(b.isSubagent) || b.calls - a.calls)
     if (!main) continue
     const { totalsOf } = await import('../../replay/report.ts')
+    const { sum } = await import('../../replay/account.ts')
     const { calls, billedUsd, savedUsd, estimatedCalls } = totalsOf(reports)
-    const [kept, quotes] = [0, 0].map((_, i) => sumOf(reports.map(({ evidence: e }) => (i === 0 ? e.kept : e.quotes))))
+    const [kept, quotes] = [sum(reports.map(one => one.evidence.kept)), sum(reports.map(one => one.evidence.quotes))]
     const { id, format, project, model } = main
     const at = Math.min(...reports.map(one => one.at))
     return {
       ...{ id, format, model, project, calls, at, billedUsd, savedUsd },
-      evidence: { kept: kept!, quotes: quotes! },
+      evidence: { kept, quotes },
       file: file!.path,
       isSample: file!.path === SAMPLE_FILE,
       isEstimated: estimatedCalls > 0 || reports.some(({ assumed }) => assumed.length > 0),
@@ -107,10 +108,6 @@ function familyOf(newest: FoundFile, own: readonly OwnSession[]): FoundFile[] {
   const main = folder === undefined ? newest : (own.find(({ path }) => path === `${folder}.jsonl`) ?? newest)
   const agents = join(main.path.replace(/\.jsonl$/, ''), 'subagents')
   return [main, ...own.filter(({ path }) => dirname(path) === agents)]
-}
-
-function sumOf(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0)
 }
 
 /** The sessions of a file that made calls. Of a file that began as a copy, only its own calls count. */
