@@ -1,5 +1,5 @@
 /**
- * What the ledger knows about files: the changes with their reasons, and the text of a file at a turn.
+ * The history of files in the ledger: the changes with their reasons, and the text of a file at a turn.
  *
  * A state is rebuilt from whole reads, writes, edits and patches of the known file tools. It names its basis, and is
  * unknown rather than guessed. A turn is a call of the model, counted from 1.
@@ -236,10 +236,10 @@ function commandOutput(text: string): string {
   return lines.slice(from, to).join('\n')
 }
 
-/** Other sources from which a command may take a file: other files, git's index and HEAD. */
+/** Sources from which a command may take a file: other files, git's index and HEAD. */
 type Around = { elsewhere: (path: string) => string | undefined; git: Git }
 
-/** Everything that one command line does to a file, in order. */
+/** The effect of one command line on a file. */
 function followShell(before: string | undefined, info: CallInfo, path: string, around: Around): Next | undefined {
   let last: Next | undefined
   let content = before
@@ -261,7 +261,7 @@ type Git = { index: Kept; head: Kept }
 
 const NOT_STAGED = 'the ledger has no git add or git commit for it'
 
-/** Applies git's effects after so many writes of a command line, with the file as it then was. */
+/** Applies git's effects that follow the first `writes` writes of a command line; `content` is the file's text then. */
 function followGit(git: Git, info: CallInfo, at: { path: string; writes: number; content: string | undefined }): void {
   const now: Kept =
     at.content === undefined ? { why: 'its content when it was staged is not known' } : { content: at.content }

@@ -191,7 +191,7 @@ function findAnchor(lines: readonly string[], anchor: string, from: number): num
   return exact >= 0 ? exact : lines.findIndex((line, i) => i >= from && line.trim() === anchor.trim())
 }
 
-/** Where some lines are: at the expected place or nearest to it; without one, the first. −1: nowhere. */
+/** The index of some lines, nearest to the expected one; without an expected index, the first. −1: nowhere. */
 function findLines(
   lines: readonly string[],
   wanted: readonly string[],

@@ -37,10 +37,7 @@ export function classifyGit(words: string[], { heredoc }: SimpleCommand): Step {
   const verb = words[at] ?? ''
   const rest = words.slice(at + 1)
   const query = plain([verb, ...rest].join(' '))
-  if (GIT_LOOKS.has(verb)) {
-    const split = rest.indexOf('--')
-    return { rank: SEARCH, query, paths: split < 0 ? [] : rest.slice(split + 1) }
-  }
+  if (GIT_LOOKS.has(verb)) return { rank: SEARCH, query, paths: filesBehind(rest) }
   if (verb === 'apply') return rest.every(word => APPLY_PLAIN.has(word)) ? patching(heredoc) : { rank: WRITE }
   // In another folder, perhaps in another repository.
   if (words.slice(1, at).includes('-C')) return { rank: RUN, git: { type: 'unsure', command: plain(words.join(' ')) } }
@@ -65,7 +62,7 @@ function restoredFiles(verb: string, rest: string[]): string[] {
   return verb === 'checkout' || verb === 'restore' ? filesBehind(rest) : []
 }
 
-/** From the index, or from HEAD where that is named; `checkout HEAD` takes it into the index too. */
+/** Restores from the index, or from HEAD if it is named; `checkout HEAD` also changes the index. */
 function bringingBack(files: string[], verb: string, rest: string[]): Step {
   const [source, ...more] = rest.slice(0, Math.max(0, rest.indexOf('--')))
   const isPlain =

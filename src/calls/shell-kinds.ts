@@ -32,13 +32,13 @@ export type ShellInfo = {
   range?: LineRange
   query?: string
   patch?: string
-  /** Every file that the command is seen to write, whatever else it does. */
+  /** Every file that the command visibly writes. */
   writes: FileWrite[]
-  /** What git did, each after so many of the writes. */
+  /** Effects on git's index and HEAD; `after` is the number of writes before the effect. */
   git: (GitEffect & { after: number })[]
 }
 
-/** `bash -c "bash -c …"`: deeper than this it is a run. */
+/** `bash -c "bash -c …"`: at a greater depth it counts as a run. */
 const MAX_SHELLS = 4
 
 const KINDS = ['shell', 'shell-read', 'shell-search', 'shell-write', 'shell'] as const
@@ -91,7 +91,7 @@ export function describeShell(command: string | string[], cwd?: string, options:
 /** The folder that a command runs in. `lost`: a `cd` led to a place that only the shell knows. */
 type Place = { dir: string | undefined; lost?: boolean; nesting: number }
 
-/** `echo text | tee file`: what comes in is as certain as a heredoc. */
+/** `echo text | tee file`: treats the piped text as a heredoc. */
 function withPiped(commands: readonly SimpleCommand[]): SimpleCommand[] {
   return commands.map((command, i) => {
     const before = commands[i - 1]
@@ -166,7 +166,7 @@ function selectLines(info: ShellInfo, reads: Step[]): void {
     info.query = reads.map(read => read.query ?? (read.range ? read.range.join('-') : 'all')).join(' ')
 }
 
-/** What the words alone say; redirections come after. */
+/** The effect of the words, without redirections. */
 function classify(name: string, words: string[], command: SimpleCommand): Step {
   const own = ownForm(name, words, command)
   if (own) return own
@@ -264,7 +264,7 @@ function fromXargs(words: string[], command: SimpleCommand): Step {
   const inner = words.slice(at)
   if (inner.length === 0) return { rank: NEUTRAL }
   const step = classify(commandName(inner), inner, { ...command, piped: true })
-  // The files come from the pipe: which ones is not to be seen here.
+  // The names of the files come from the pipe, so they are unknown.
   return { rank: step.rank === NEUTRAL && !NOTHING.has(commandName(inner)) ? READ : step.rank, query: step.query }
 }
 
@@ -284,12 +284,12 @@ function windowAround(line: string | undefined): LineRange | undefined {
   return Number.isInteger(at) ? [at, at] : undefined
 }
 
-/** `edit 12:30` is followed by text up to `end_of_edit`, which is no shell. */
+/** `edit 12:30` is followed by text up to `end_of_edit`, which is not shell code. */
 function sweEdit(command: string): SimpleCommand[] | undefined {
   return /^\s*edit \d+:\d+\s/.test(command) ? [commandOf(['edit'])] : undefined
 }
 
-/** A redirection turns whatever is not a run into a write of that file. */
+/** A redirection makes any step except a run a write of that file. */
 function redirected(step: Step, name: string, words: string[], command: SimpleCommand): Step {
   if (command.out.length === 0) return step
   const content = written(name, words, command)
@@ -310,7 +310,7 @@ function fileWrite(path: string, content: string | undefined, append: boolean): 
   return { path, ...(content === undefined ? {} : { content }), ...(append ? { append } : {}) }
 }
 
-/** Drops what only the shell would know, and resolves the rest. */
+/** Drops paths that only a shell can expand, and resolves the others. */
 function resolve(step: Step, { dir, lost }: Place): Step {
   const known = (path: string) => isLiteral(path) && path !== '' && path !== '-' && (!lost || isAbsolutePath(path))
   const paths = step.paths?.filter(known).map(path => normalizePath(path, dir))
@@ -349,7 +349,7 @@ function behindPrefix(words: string[], from: number): number {
 function commandName(words: string[]): string {
   const first = words[0]
   if (first === undefined || !isLiteral(first)) return first === undefined ? '' : '$'
-  // A path inside the project is a script of its own, whatever it is called.
+  // A relative path is a script of the project, even if it has the name of a command.
   if (/^\.{1,2}[\\/]/.test(first)) return first
   return lastStep(first)
     .replace(/\.exe$/i, '')
@@ -385,9 +385,7 @@ function headOrTail(name: string, words: string[]): LineRange | undefined {
   for (let at = 1; at < words.length; at++) {
     const word = words[at]!
     if (/^(?:-c|--bytes)/.test(word)) return undefined
-    const value = /^(?:-n|--lines=?)$/.test(word)
-      ? words[at + 1]
-      : (/^(?:-n|--lines=|-)([+-]?\d+)$/.exec(word)?.[1] ?? undefined)
+    const value = /^(?:-n|--lines=?)$/.test(word) ? words[at + 1] : /^(?:-n|--lines=|-)([+-]?\d+)$/.exec(word)?.[1]
     if (value !== undefined && /^[+-]?\d+$/.test(value)) {
       if (name === 'tail' && value.startsWith('+')) return [Number(value), Infinity]
       count = Math.abs(Number(value))

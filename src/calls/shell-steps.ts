@@ -9,17 +9,17 @@ export type FileWrite = {
   content?: string
   append?: true
   removed?: true
-  /** The text stays: only the mode or the time changes, or it is a folder. */
+  /** The text does not change: only the mode or the time does, or it is a folder. */
   kept?: true
   /** The file that it is a copy of. */
   from?: string
   /** `sed -i 's/old/new/'` with literal texts. */
   substitute?: { old: string; new: string; all: boolean }
-  /** Where git brought it back from. */
+  /** The source from which git restored it. */
   restored?: 'index' | 'HEAD'
 }
 
-/** What a git command did besides: it took files into the index (also `all` that it knows), or the index into HEAD. */
+/** `stage`: files go into the index (`all`: every known file). `commit`: the index becomes HEAD. `unsure`: unknown. */
 export type GitEffect =
   | { type: 'stage'; paths: string[] | 'all' }
   | { type: 'commit'; all: boolean }
@@ -41,9 +41,9 @@ export type Step = {
   query?: string | undefined
   patch?: string | undefined
   writes?: FileWrite[]
-  /** Comes after the writes. */
+  /** Applies after the writes. */
   git?: GitEffect | undefined
-  /** The lines that a read shows, of a file or (in a pipeline) of what comes in. */
+  /** The lines that a read shows of a file or, in a pipeline, of its input. */
   range?: LineRange | undefined
 }
 
@@ -59,7 +59,7 @@ export function moving(name: string, files: string[]): Step {
   return { rank: WRITE, paths: writes.map(write => write.path), writes }
 }
 
-/** A target with the ending of its source is a file, not a folder that the source goes into. */
+/** A target with the extension of its source is a file, not a folder for it. */
 function sameEnding(source: string, target: string): boolean {
   const ending = /\.\w+$/.exec(lastStep(source))?.[0]
   return ending !== undefined && lastStep(target).endsWith(ending)

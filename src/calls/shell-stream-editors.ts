@@ -19,7 +19,7 @@ function changedInPlace(script: string, files: readonly string[]): Step {
   return { rank: WRITE, paths, query: plain(script), writes }
 }
 
-/** `s/old/new/` or `s/old/new/g` with nothing in it that means anything but itself. */
+/** `s/old/new/` or `s/old/new/g` with literal texts; `undefined` for anything else. */
 function literalSubstitution(script: string): FileWrite['substitute'] {
   const mark = /^s[/|#,@]/.test(script) ? script[1]! : undefined
   const [old, text, flags, more] = mark === undefined ? [] : script.slice(2).split(mark)

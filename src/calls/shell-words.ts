@@ -1,21 +1,20 @@
 /**
  * Splits a shell command into its simple commands: words without their quotes, redirections, heredocs.
  *
- * This is not a shell. Nothing is expanded or run; a word that a shell would expand (`$x`, `$(…)`, backticks)
- * carries a mark, so that nobody takes it for a literal path. It never throws: a command with an open quote
- * ends where its text ends.
+ * Nothing is expanded or run; a word that a shell would expand (`$x`, `$(…)`, backticks) carries a mark, so that it is
+ * not taken for a literal path. It never throws: a command with an open quote ends where its text ends.
  */
 
 export type SimpleCommand = {
   words: string[]
-  /** Reads what the command before it in the pipeline wrote. */
+  /** Whether it reads the output of the command before it in the pipeline. */
   piped: boolean
   /** Files that standard output goes to. */
   out: { path: string; append: boolean }[]
-  /** Files that come in by `<`. */
+  /** Files that it reads by `<`. */
   in: string[]
   heredoc?: string
-  /** How many subshells it is in: `(cd x; …)` does not move what comes after. */
+  /** The number of subshells around it: the `cd` of `(cd x; …)` does not affect later commands. */
   depth: number
 }
 
@@ -31,7 +30,7 @@ export function isLiteral(word: string): boolean {
   return !word.includes(DYNAMIC)
 }
 
-/** The word as it was written, without the mark. */
+/** The word without the mark. */
 export function plain(word: string): string {
   return word.replaceAll(DYNAMIC, '')
 }
@@ -115,7 +114,7 @@ class Splitter {
     this.#dynamic(end < 0 ? this.#text.length : end + 1)
   }
 
-  /** Where `$(…)` ends, or the dollar of a variable; undefined for a character that expands to nothing. */
+  /** The end of `$(…)`, or of a variable's dollar sign; undefined if nothing is expanded here. */
   #expansionEnd(char: string): number | undefined {
     if (char !== '$') return undefined
     const next = this.#text[this.#at + 1] ?? ''
@@ -171,10 +170,7 @@ class Splitter {
     this.#endWord()
     if (text.startsWith('<<<', this.#at)) return this.#expect('ignore', 3)
     if (text.startsWith('<<', this.#at)) return this.#openHeredoc()
-    if (text[this.#at + 1] === '(') {
-      const end = substitutionEnd(text, this.#at + 2)
-      return this.#dynamic(end)
-    }
+    if (text[this.#at + 1] === '(') return this.#dynamic(substitutionEnd(text, this.#at + 2))
     if (text[this.#at + 1] === '&') return this.#expect('ignore', 2)
     if (char === '<') return this.#expect('<', 1)
     const append = text[this.#at + 1] === '>'
@@ -281,7 +277,7 @@ function substitutionEnd(text: string, from: number, nesting = 0): number {
 
 const DEPTHS: Record<string, number> = { '(': 1, ')': -1 }
 
-/** The place behind a character, an escaped one or a quoted text. */
+/** The position after a character, an escaped character or a quoted text. */
 function behind(text: string, at: number, nesting: number): number {
   const char = text[at]
   if (char === "'" || char === '"') return closing(text, at, char, nesting) + 1

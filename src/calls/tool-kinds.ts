@@ -1,6 +1,6 @@
 /**
- * What a tool call does, by one table: the tools of the common agents and our own, each with its kind; and for
- * every call the file, the lines, the command, the text that it reads or changes.
+ * Describes tool calls. One table has the kind of each tool of the common agents and of our own. The arguments give the
+ * file, the lines, the command, and the text that a call reads or changes.
  *
  * Names are compared without case and separators (`Read`, `read_file` and `readFile` need one row each at most),
  * and `mcp__server__name` counts as `name`. Arguments are found under the names that agents use for them. A tool
@@ -137,7 +137,7 @@ const PLAIN: Partial<Record<ToolKind, string>> = {
   shell:
     'bash shell shellcommand execcommand exec runcommand runshellcommand runinterminal runterminalcmd terminal localshell ' +
     'executecommand executebash cmd bashcodeexecution run unifiedexec',
-  list: 'ls list listfiles listdir listdirectory directorytree getfileinfo listallowedirectories focus unfocus',
+  list: 'ls list listfiles listdir listdirectory directorytree getfileinfo listalloweddirectories focus unfocus',
   search:
     'grep glob search searchfiles searchfilecontent grepsearch filesearch codebasesearch ripgrep searchcode rg find toolsearch',
   fetch:

@@ -1,6 +1,6 @@
 /**
- * Two things that agents write into what their tools return: the exit code of a command, and line numbers in
- * front of a file's text. Both are recognised by form alone, at the places where agents put them.
+ * Two kinds of text that agents add to the results of their tools: the exit code of a command, and line numbers before
+ * the lines of a file. Both are recognised by their form, at the places where agents put them.
  */
 
 const EXIT_LINES = [

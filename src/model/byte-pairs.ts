@@ -2,8 +2,8 @@
  * Counts the tokens of a piece of text: byte-pair encoding over a table of tokens, in the order of their ranks.
  *
  * Neighbouring bytes are merged, lowest rank first, until no two together are a token. The table is kept as it is
- * stored, the lengths of all tokens and then their bytes, with a hash table over it: a process counts its first token
- * some 20 ms after it asks, and holds no string for each of 200,000 tokens.
+ * stored, the lengths of all tokens and then their bytes, with a hash table over it. So loading takes some 20 ms, and
+ * none of the 200,000 tokens is a string in memory.
  */
 const SLOTS = 2 ** 19
 /** Higher than any rank: the two together are not a token. */

@@ -55,7 +55,7 @@ function endOfWord(text: string, start: number): number {
   return at
 }
 
-/** Whether an odd number of backslashes precedes a quote; not where there is none (−1). */
+/** Whether an odd number of backslashes precedes a quote; false for the position −1. */
 function isEscaped(text: string, quote: number): boolean {
   let at = quote - 1
   while (text.charCodeAt(at) === BACKSLASH) at--

@@ -13,10 +13,10 @@
 
 import { endOfString, skipBlank } from './json-text.ts'
 
-/** Gets each value with its key, innermost first, as from `JSON.parse`; but no `this`. */
+/** Called with each key and value, innermost first, as by `JSON.parse`, but without `this`. */
 export type Reviver = (key: string, value: unknown) => unknown
 
-/** The value of a JSON text, of the type that the caller expects. A `SyntaxError` where the text is no JSON. */
+/** The value of a JSON text, of the type that the caller expects. Throws a `SyntaxError` if the text is not JSON. */
 export function parseJson<T = unknown>(text: string, reviver?: Reviver): T {
   const respelled = hasEscapedKey(text) ? respell(text) : undefined
   if (!respelled) return JSON.parse(text, reviver)
@@ -28,13 +28,13 @@ export function parseJson<T = unknown>(text: string, reviver?: Reviver): T {
       reviver(keyOf(key), isRecord(value) ? renameKeys(value, keyOf) : value),
     )
   } catch (error) {
-    // An error speaks of the text as it came.
+    // Parse the original text, so that the error refers to it.
     if (error instanceof SyntaxError) JSON.parse(text)
     throw error
   }
 }
 
-/** The same; `undefined` where the text is no JSON. */
+/** The same; `undefined` if the text is not JSON. */
 export function tryJson(text: string): unknown {
   try {
     return parseJson(text)
@@ -60,14 +60,14 @@ function unmarked(value: unknown, keyOf: (key: string) => string): unknown {
   return top[0]
 }
 
-/** The string that is between two quotes of JSON. */
+/** The value of a string as JSON writes it, quotes included. */
 export function unquoted(string: string): string {
   return string.includes('\\') ? JSON.parse(string) : string.slice(1, -1)
 }
 
 /**
- * From each backslash to the string that it is in. In a text that is no JSON the answer may be wrong, which no parser
- * takes then.
+ * Whether a key has an escape. Looks only at the strings around backslashes. For a text that is not JSON the answer may
+ * be wrong, and no parser accepts such a text.
  */
 function hasEscapedKey(text: string): boolean {
   for (let at = text.indexOf('\\'); at >= 0; ) {
@@ -79,14 +79,14 @@ function hasEscapedKey(text: string): boolean {
   return false
 }
 
-/** Whether a string that ends here is the key of something. */
+/** Whether the string that ends here is a key. */
 function isKey(text: string, end: number): boolean {
   return text[skipBlank(text, end)] === ':'
 }
 
 /**
- * The same text with keys that need no escapes, and the mark that some of them carry. Every string is gone through,
- * so that the new text is JSON exactly when the old one is; where that cannot be, there is none.
+ * The same text with keys that need no escapes, and the mark that some of them carry. The new text is JSON exactly when
+ * the old one is; `undefined` if a string is not closed or a key cannot be read.
  */
 function respell(text: string): { plain: string; mark: string | undefined } | undefined {
   const mark = freeMark(text)
@@ -99,8 +99,8 @@ function respell(text: string): { plain: string; mark: string | undefined } | un
     if (start < 0 || end === 0 || backslash < start) return undefined
     if (backslash < end) {
       if (isKey(text, end)) {
-        const key = keyIn(text.slice(start, end))
-        if (key === undefined) return undefined
+        const key = tryJson(text.slice(start, end))
+        if (typeof key !== 'string') return undefined
         const spelling = spelled(key, mark)
         isMarked ||= spelling !== key
         plain += `${text.slice(done, start)}"${spelling}"`
@@ -115,22 +115,14 @@ function respell(text: string): { plain: string; mark: string | undefined } | un
 
 const NOT_PLAIN = /[\0-\x1f"\\]/
 
-function keyIn(string: string): string | undefined {
-  try {
-    return unquoted(string)
-  } catch {
-    return undefined
-  }
-}
-
-/** A beginning that no string of the text has. */
+/** A prefix that no string of the text has. */
 function freeMark(text: string): string {
   let mark = '~'
   for (let n = 0; text.includes(`"${mark}`); n++) mark = `~${n}~`
   return mark
 }
 
-/** A key is written as it is, unless it cannot be or looks like one that could not. */
+/** The key without escapes; with the mark and codes if it needs escapes, or if it begins with the mark. */
 function spelled(key: string, mark: string): string {
   if (!NOT_PLAIN.test(key) && !key.startsWith(mark)) return key
   return mark + key.replace(/[\0-\x1f"\\~]/g, char => `~${char.charCodeAt(0).toString(16).padStart(2, '0')}`)

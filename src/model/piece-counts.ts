@@ -31,7 +31,7 @@ export class PieceCounts {
     this.#tokenize = tokenize
   }
 
-  /** The tokens of the piece at some places of a text. */
+  /** The tokens of the piece of `text` from `from` to `end`. */
   countOf(text: string, from: number, end: number): number {
     const length = end - from
     if (length > SHORT_CHARS) return this.#countLong(text.slice(from, end))
@@ -63,7 +63,7 @@ export class PieceCounts {
   }
 }
 
-/** A slice of a text keeps the whole text in memory; this one does not. */
+/** A copy: a slice would keep the whole text in memory. */
 function copyOf(piece: string): string {
   return DECODER.decode(ENCODER.encode(piece))
 }

@@ -42,7 +42,7 @@ const KIND_OF = Uint8Array.from({ length: 256 }, (_, byte) =>
 /** The first byte of a character of three bytes, and of one of four. */
 const LEAD_OF_THREE = 0xe0
 const LEAD_OF_FOUR = 0xf0
-/** What an encoder writes for a lone surrogate. */
+/** The character that an encoder writes for a lone surrogate. */
 const REPLACEMENT = 0xfffd
 const SPACE = 0x20
 const SLASH = 0x2f
@@ -69,7 +69,7 @@ export class Pieces {
     this.codes = new Uint8Array(3 * longestText + 8)
   }
 
-  /** Takes a text, which must not be longer than the longest. */
+  /** Reads a text of at most `longestText` characters. */
   read(text: string): void {
     this.#text = text
     const { written } = ENCODER.encodeInto(text, this.codes)
@@ -104,7 +104,7 @@ export class Pieces {
     return KINDS[code]!
   }
 
-  /** Where the piece ends that begins at a place. */
+  /** The end of the piece that begins at `from`. */
   end(from: number): number {
     const end = this.#endByKind(from)
     if (end > 0) return end
@@ -112,7 +112,7 @@ export class Pieces {
     return PIECE.test(this.#text) ? PIECE.lastIndex : this.#text.length
   }
 
-  /** The same without the pattern; 0 where a character has a say in it that the kinds do not tell. */
+  /** The same without the pattern; 0 if the kinds of the characters do not decide it. */
   #endByKind(from: number): number {
     const { codes } = this
     const first = KIND_OF[codes[from]!]
@@ -155,7 +155,7 @@ export class Pieces {
     return at
   }
 
-  /** Up to the last line break; without one all blanks but the last, which goes with what follows. */
+  /** Up to the last line break; without one all blanks except the last, which belongs to the next piece. */
   #blankEnd(from: number): number {
     const { codes } = this
     let [at, lines] = [from, 0]

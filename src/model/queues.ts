@@ -1,4 +1,4 @@
-/** Work under a key, one after the other; work under different keys does not wait. Pure. */
+/** Runs work with the same key one after the other; work with different keys does not wait. Pure. */
 export class Queues {
   readonly #last = new Map<string, Promise<unknown>>()
 

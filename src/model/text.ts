@@ -1,4 +1,4 @@
-/** Cutting texts for display: never through a character of two halves, numbers as people read them. */
+/** Shortens texts without splitting a surrogate pair, and writes numbers, amounts and times for people. */
 
 /** Like `text.slice`, but leaves out a character that would be split. Use it for every text that is shortened. */
 export function cut(text: string, from: number, to = text.length): string {
@@ -105,7 +105,7 @@ export function asDollars(amount: number): string {
 
 const MINUTE = 60_000
 
-/** How long the pause before a call was that found its cache gone. */
+/** The cause of a cache miss after a pause. */
 export function pauseOf(ms: number): string {
   const minutes = Math.round(ms / MINUTE)
   const hours = Math.round(minutes / 60)

@@ -1,5 +1,5 @@
 /**
- * What is known of models: windows, prices by size and date, cache lifetimes, how a provider finds a cached prefix, and
+ * Facts about models: windows, prices by size and date, cache lifetimes, how a provider finds a cached prefix, and
  * whether it binds reasoning to the messages before it. The facts are data (models.json, each row with its date and
  * source); users add or change rows of their own.
  *
@@ -66,7 +66,7 @@ export type Model = {
 /** A user's own rows, by the beginning of the name. Omitted fields are as in the built-in table. */
 export type ModelTable = Record<string, Partial<Model>>
 
-/** One object, so that two looks at unchanged settings give the same. */
+/** One shared object, because unchanged tables are recognised by identity. */
 export const NO_MODELS: ModelTable = {}
 
 /** The facts of a request beside the model's name: the requested cache lifetime, and the day. */
@@ -115,7 +115,7 @@ export function withLifetime(model: Model, name: string | undefined): Model {
 }
 
 const REGIONAL = /(?:^|[/:])(?:us|eu|au|jp|in|apac)\.anthropic\./i
-/** OpenRouter and opencode say so of models that they give away. */
+/** The ending of models that OpenRouter and opencode offer for free. */
 const FREE = /[-:]free$/i
 const LONG_WINDOW = 1_000_000
 
@@ -154,7 +154,7 @@ function toModel(row: Row, name: string, { cacheTtl, at }: ModelUse): Model {
   return withLifetime(model, cacheTtl)
 }
 
-/** Without a time it is the price of the peak. */
+/** The price factor of the hour; without a time, that of peak hours. */
 function hourFactor({ offPeak }: Row, at: number | undefined): number {
   if (!offPeak || at === undefined) return 1
   const date = new Date(at)
@@ -173,7 +173,7 @@ function pricesAt({ prices }: Row, day: string): Table['models'][number]['prices
   return prices.findLast(({ from }) => from === undefined || from <= day) ?? prices[0]!
 }
 
-/** Adds a user's own fields. `bindsReasoning` and `binding` say the same; a user may give either. */
+/** Adds a user's own fields. A user may give `binding` or only `bindsReasoning`. */
 function withOwn(model: Model, own: Partial<Model> | undefined): Model {
   if (!own) return model
   const merged = { ...model, ...own }

@@ -46,7 +46,7 @@ const row = z.strictObject({
   dialect: dialect.optional(),
   lifetimes: lifetimes.optional(),
   prices: z.array(prices).min(1).describe('Oldest first'),
-  factors: z.strictObject({ read: z.number() }).optional().describe('Whether input is free'),
+  factors: z.strictObject({ read: z.number() }).optional().describe('For free input: the factor of a cached token'),
   bands: z.array(bandSchema).optional(),
   offPeak: z
     .strictObject({

@@ -1,7 +1,7 @@
 /**
  * Summarises a stretch of a session without a model: from the kinds of its parts, not from their meaning.
  *
- * The summary has five sections and is marked as a record, so that nobody takes an old plan for an order. A stretch
+ * The summary has five sections and is marked as a record, so that an old plan is not taken for an order. A stretch
  * that begins with an earlier summary is summarised from that summary and the new parts, so a summary never needs the
  * whole session. `checkSummary` applies to every summary, ours or a model's: five sections, marked, smaller than the
  * text it replaces.

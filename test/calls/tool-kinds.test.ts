@@ -158,6 +158,7 @@ const TOOLS: Record<string, Case[]> = {
       { kind: 'edit', how: 'section', query: '## B', content: 'x' },
     ],
     ['list_files', { path: '.' }, { kind: 'list' }],
+    ['list_allowed_directories', {}, { kind: 'list' }],
     ['search_files', { pattern: 'x' }, { kind: 'search' }],
     ['run_command', { command: 'npm test' }, { kind: 'shell' }],
     ['undo_edit', {}, { kind: 'edit' }],
