@@ -1,6 +1,6 @@
 /** Files in folders: those of the home are in it, and each of its users has a folder. */
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, rm } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { userFolder, userOfFolder } from '../ledger/owners.ts'
 import { isPalimpsestError } from '../model/errors.ts'
@@ -54,6 +54,28 @@ export function storeOf(files: Files): FileStore {
   return typeof files === 'string' ? new FolderFiles(files) : files
 }
 
+/** Gives the folders of users the names of this version. A folder that cannot be renamed is left as it is. */
+export async function renameUserFolders(place: string): Promise<void> {
+  for (const { folder, user } of await namedFolders(place)) {
+    if (folder !== userFolder(place, user)) await rename(folder, userFolder(place, user)).catch(() => {})
+  }
+}
+
+/** Also under the name that an earlier version gave it. */
+export async function removeUserFolder(place: string, user: string): Promise<void> {
+  const named = (await namedFolders(place)).filter(one => one.user === user)
+  const folders = [userFolder(place, user), ...named.map(({ folder }) => folder)]
+  for (const folder of folders) await rm(folder, { recursive: true, force: true })
+}
+
+async function namedFolders(place: string): Promise<{ folder: string; user: string }[]> {
+  const names = await readdir(join(place, 'users')).catch(() => [])
+  return names.flatMap(name => {
+    const user = userOfFolder(name)
+    return user === undefined ? [] : [{ folder: join(place, 'users', name), user }]
+  })
+}
+
 export class HomeFolder implements HomeFiles {
   readonly #home: string
   readonly isTable = false
@@ -67,12 +89,11 @@ export class HomeFolder implements HomeFiles {
   }
 
   async users(): Promise<string[]> {
-    const names = await readdir(join(this.#home, 'users')).catch(() => [])
-    return names.flatMap(name => userOfFolder(name) ?? []).sort()
+    return [...new Set((await namedFolders(this.#home)).map(({ user }) => user))].sort()
   }
 
   async forget(user: string): Promise<void> {
-    await rm(userFolder(this.#home, user), { recursive: true, force: true })
+    await removeUserFolder(this.#home, user)
   }
 
   async close(): Promise<void> {}

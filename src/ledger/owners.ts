@@ -26,17 +26,33 @@ export function ownerIn(id: string): { owner: string | undefined; name: string }
   return { owner: user.replaceAll('%2F', '/').replaceAll('%25', '%'), name }
 }
 
-/** The folder in a home for a user's files beside the ledger; no two users share one. */
+/**
+ * The folder in a home for a user's files beside the ledger. No two users share one, not even where file names that
+ * differ only in case are the same: capitals are encoded.
+ */
 export function userFolder(home: string, user: string): string {
-  const name = encodeURIComponent(user).replaceAll('.', '%2E').replaceAll('*', '%2A')
+  const name = formerName(user).replace(/%..|[A-Z]/g, found => (found.length > 1 ? found : percent(found)))
   return join(home, 'users', name.length <= LONGEST_FOLDER ? name : createHash('sha256').update(user).digest('hex'))
 }
 
-/** The user whose folder has this name; undefined for a hash, or for a name that we never give. */
+/** Earlier versions did not encode capitals. */
+function formerName(user: string): string {
+  return encodeURIComponent(user).replace(/[.*]/g, percent)
+}
+
+function percent(char: string): string {
+  return `%${char.charCodeAt(0).toString(16).toUpperCase()}`
+}
+
+/**
+ * The user whose folder has this name, or had it in an earlier version; undefined for a hash, or for a name that we
+ * never give.
+ */
 export function userOfFolder(name: string): string | undefined {
   try {
     const user = decodeURIComponent(name)
-    return basename(userFolder('.', user)) === name ? user : undefined
+    const isFormer = name === formerName(user) && name.length <= LONGEST_FOLDER
+    return isFormer || basename(userFolder('.', user)) === name ? user : undefined
   } catch {
     return undefined
   }

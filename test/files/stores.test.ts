@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { before, describe, test } from 'node:test'
@@ -25,6 +25,23 @@ describe('files in a folder', () => {
     assert.equal(storeOf(own), own)
     assert.equal(storeOf(home).folder, home)
     assert.deepEqual([files.isTable, own.isTable], [false, false])
+  })
+
+  test('that an earlier version kept under a name with capitals are found, and forgotten under both names', async () => {
+    const older = mkdtempSync(join(tmpdir(), 'palimpsest-older-'))
+    const keep = (folder: string) => storeOf(join(older, 'users', folder)).change('a.md', () => folder)
+    for (const folder of ['Bob', 'bob', 'Zo%C3%A9']) await keep(folder)
+    const files = await openHomeFiles(older, false)
+    const read = async (user: string) => (await files.of(user).read('a.md'))?.text
+    const users = ['Bob', 'bob', 'Zoé', 'zoé']
+    assert.deepEqual(await Promise.all(users.map(read)), ['Bob', 'bob', 'Zo%C3%A9', undefined])
+    // An earlier version was used again.
+    await keep('Bob')
+    const again = await openHomeFiles(older, false)
+    assert.deepEqual(await again.users(), ['Bob', 'Zoé', 'bob'])
+    await again.forget('Bob')
+    assert.deepEqual(readdirSync(join(older, 'users')).sort(), ['%5Ao%C3%A9', 'bob'])
+    rmSync(older, { recursive: true })
   })
 
   test('are for their owner alone', { skip: process.platform === 'win32' && 'there are no modes here' }, async () => {

@@ -1,6 +1,6 @@
 /** Which sessions go by rules of age and size, and that they can be had back from their archive. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
@@ -110,7 +110,7 @@ const said = (text: string) => ({ role: 'user' as const, parts: [{ type: 'text' 
 async function oldHome(name: string): Promise<string> {
   const home = join(folder, name, '.agent')
   await using pal = await openPalimpsest({ home, clock: () => Date.now() - 100 * DAY })
-  for (const id of ['@ann/old', '@bob/old', 'old']) await (await pal.session(id)).append(said(`the harbour of ${id}`))
+  for (const id of ['@Ann/old', '@bob/old', 'old']) await (await pal.session(id)).append(said(`the harbour of ${id}`))
   await pal.setTags('old', ['keep'])
   await using now = await openPalimpsest({ home })
   await (await now.session('new')).append(said('just now'))
@@ -127,12 +127,12 @@ const names = async (home: string) => {
 test('the command shows first, archives and deletes with --yes, and an archive is the same session again', async () => {
   const home = await oldHome('command')
   const run = (...args: string[]) => runCli([...args, '--home', home])
-  const before = (await run('export', '@ann/old')).stdout
+  const before = (await run('export', '@Ann/old')).stdout
   const shown = await run('retention', '--json')
   assert.equal(shown.code, 0, shown.stderr)
   const would = JSON.parse(shown.stdout).sessions.map(({ session }: { session: string }) => session)
-  assert.deepEqual(would.sort(), ['@ann/old', '@bob/old'])
-  assert.deepEqual(await names(home), ['@ann/old', '@bob/old', 'new', 'old'])
+  assert.deepEqual(would.sort(), ['@Ann/old', '@bob/old'])
+  assert.deepEqual(await names(home), ['@Ann/old', '@bob/old', 'new', 'old'])
   const done = await run('retention', '--yes')
   assert.match(done.stderr, /Deleted 2 sessions\. Archives are in /)
   assert.deepEqual(await names(home), ['new', 'old'])
@@ -140,14 +140,17 @@ test('the command shows first, archives and deletes with --yes, and an archive i
   const archive = join(folder, 'command', 'retired')
   const back = await run('import', archive)
   assert.equal(back.code, 0, back.stderr)
-  assert.deepEqual(await names(home), ['@ann/old', '@bob/old', 'new', 'old'])
-  assert.equal((await run('export', '@ann/old')).stdout, before)
-  const [file] = readdirSync(join(archive, 'users', 'ann'))
+  assert.deepEqual(await names(home), ['@Ann/old', '@bob/old', 'new', 'old'])
+  assert.equal((await run('export', '@Ann/old')).stdout, before)
+  const [own, former] = ['%41nn', 'Ann'].map(name => join(archive, 'users', name)) as [string, string]
+  const [file] = readdirSync(own)
   assert.match(file!, /^old-[0-9a-f]{16}-\d{8}T\d{6}Z\.json\.gz$/)
+  // An earlier version named the folder so.
+  renameSync(own, former)
 
-  const gone = await run('delete', '@ann/old', '--yes')
+  const gone = await run('delete', '@Ann/old', '--yes')
   assert.equal(gone.code, 0, gone.stderr)
-  assert.deepEqual(readdirSync(join(archive, 'users', 'ann')), [], 'a deleted session leaves no archive')
+  assert.deepEqual([existsSync(former), readdirSync(own)], [false, []], 'a deleted session leaves no archive')
 })
 
 test('without rules, or with wrong ones, the command says what to do', async () => {
@@ -180,8 +183,9 @@ test('a server lets go at its start what is due, says so, and a deleted user has
     ['admin:retention', 'admin:retention'],
   )
   const archives = join(folder, 'server', 'retired', 'users')
-  assert.deepEqual(readdirSync(archives).sort(), ['ann', 'bob'])
-  await forgetUser({ pal, store, memory }, 'ann', 'admin:cli')
+  assert.deepEqual(readdirSync(archives).sort(), ['%41nn', 'bob'])
+  renameSync(join(archives, '%41nn'), join(archives, 'Ann'))
+  await forgetUser({ pal, store, memory }, 'Ann', 'admin:cli')
   assert.deepEqual(readdirSync(archives), ['bob'])
   await memory.close()
   await store.close()

@@ -7,6 +7,7 @@ import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { removeUserFolder, renameUserFolders } from '../../files/folder.ts'
 import { ownerIn, userFolder } from '../../ledger/owners.ts'
 import { amount } from '../../model/text.ts'
 import { safeName } from '../../policies/offload.ts'
@@ -38,6 +39,7 @@ export async function retire(
   retired: readonly Retired[],
   { archive, step = () => {} }: Retiring,
 ): Promise<void> {
+  if (archive !== undefined) await renameUserFolders(archive)
   for (let from = 0; from < retired.length; from += BATCH) {
     const ids: string[] = []
     for (const { info } of retired.slice(from, from + BATCH)) {
@@ -74,6 +76,7 @@ function stamp(at: number): string {
 /** Deletes the archives of sessions that are deleted for good. */
 export async function dropArchives(archive: string | undefined, ids: readonly string[]): Promise<void> {
   if (archive === undefined) return
+  await renameUserFolders(archive)
   for (const id of ids) {
     const path = archivePath(archive, id)
     for (const file of await readdir(dirname(path)).catch(() => []))
@@ -82,7 +85,7 @@ export async function dropArchives(archive: string | undefined, ids: readonly st
 }
 
 export async function dropArchivesOf(archive: string | undefined, user: string): Promise<void> {
-  if (archive !== undefined) await rm(userFolder(archive, user), { recursive: true, force: true })
+  if (archive !== undefined) await removeUserFolder(archive, user)
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000
