@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Runs Schemathesis against the server's OpenAPI document, twice: with tokens required (does the gate hold?), and
-# without, on a session and a block that exist (do the routes behind it hold?). Bounded in time and in requests.
-# Without Python or its registry it says so and skips. The report of a failure has a line to reproduce it. The seed is
-# fixed, so that it does not fail by luck; `SEED=random` tries new requests.
+# without, on a session and a block that exist (do the routes behind it hold?). Without Python or its registry it says so
+# and skips. The report of a failure has a line to reproduce it. The seed is fixed and the number of requests does not depend
+# on the speed of the machine, so that it does not fail by luck; `SEED=random` tries new requests.
 #
-#   [SEED=random] scripts/schemathesis.sh [SECONDS for each run, 60]
+#   [SEED=random] scripts/schemathesis.sh [EXAMPLES for each route, 10]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PWD/node_modules/.bin:$PATH"
 
 VERSION=4.32.5
-SECONDS_EACH="${1:-60}"
+EXAMPLES="${1:-10}"
 SEED="${SEED:-20261118}"
 [ "$SEED" != random ] || SEED="$(date +%s)"
 VENV="${XDG_CACHE_HOME:-$HOME/.cache}/palimpsest/schemathesis-$VERSION"
@@ -56,19 +56,20 @@ start() {
 
 # A stream never ends, and a revoked token would end the run.
 check() {
-  (cd "$FOLDER" && "$VENV/bin/schemathesis" --config-file "$1" run "$URL/openapi.json" --max-time "$SECONDS_EACH" --seed "$SEED" \
+  (cd "$FOLDER" && "$VENV/bin/schemathesis" --config-file "$1" run "$URL/openapi.json" --max-examples "$EXAMPLES" --seed "$SEED" \
     --exclude-path /events --suppress-health-check all --warnings off "${@:2}")
 }
 
 install
 # A body over the limit is refused with 413 and an address over it with 431: the defaults do not count these as refusals.
-# The schema of an upload says that it is bytes. It cannot say which bytes are a transcript.
+# The schema of an upload says that it is bytes. It cannot say which bytes are a transcript. In the same way, it cannot say
+# which patterns the engine of JavaScript takes.
 cat >"$FOLDER/gate.toml" <<'TOML'
 [checks.negative_data_rejection]
 expected-statuses = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 428, 429, 431, "5xx"]
 
 [[operations]]
-include-path = "/import"
+include-path-regex = "^/(import|redactions)$"
 checks.positive_data_acceptance.enabled = false
 TOML
 # The second run replaces every name in a path by one that exists. So a request to a session that was just created goes to
@@ -91,10 +92,10 @@ PYTHON
 TOKEN="$(node src/cli.ts token create --user root --role admin --home "$FOLDER/gate" 2>/dev/null | awk 'END { print $NF }')"
 start gate --require-token
 check "$FOLDER/gate.toml" -H "Authorization: Bearer $TOKEN" --exclude-path '/tokens/{token}' \
-  --phases coverage,fuzzing --max-examples 10
+  --phases coverage,fuzzing
 stop
 
 start inside
 curl -sf -X PUT -H 'Content-Type: application/json' -d '{"body":"Learn Go.\n"}' "$URL/users/alice/blocks/goals" >/dev/null
-SCHEMATHESIS_HOOKS=hooks check "$FOLDER/inside.toml" --phases coverage,fuzzing,stateful --max-examples 25
+SCHEMATHESIS_HOOKS=hooks check "$FOLDER/inside.toml" --phases coverage,fuzzing,stateful
 stop

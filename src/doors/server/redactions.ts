@@ -84,7 +84,11 @@ const redact = defineRoute({
     z.strictObject({ secrets: z.literal(true), ...chosen }),
     z.strictObject({ text: z.string().min(SHORTEST_TEXT).max(LONGEST_TEXT), ...chosen }),
     z.strictObject({
-      pattern: z.string().min(1).max(LONGEST_PATTERN).describe('A JavaScript regular expression, with the flag u.'),
+      pattern: z
+        .string()
+        .min(1)
+        .max(LONGEST_PATTERN)
+        .meta({ format: 'regex', description: 'A JavaScript regular expression, with the flag u.' }),
       ...chosen,
     }),
   ]),
