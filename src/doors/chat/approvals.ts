@@ -2,8 +2,8 @@
  * Asks the person at the terminal before the agent does anything that needs approval: yes, no, or always for commands
  * like this one in this chat. It asks one question at a time, however many calls run at once.
  *
- * "Always" is narrow: the program and its subcommand with other arguments, if that cannot be another program in
- * disguise; otherwise exactly that command line. It lasts as long as the chat.
+ * "Always" is narrow: the program and its subcommand with other arguments, if these cannot start another program;
+ * otherwise exactly that command line. It lasts as long as the chat.
  */
 import { type ApprovalRequest, type Approve, fitsPattern } from '../../agent/approval.ts'
 import { describeCall } from '../../calls/tool-kinds.ts'

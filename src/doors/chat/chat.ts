@@ -47,9 +47,9 @@ export class Chat implements Desk {
   readonly input: Input
   readonly collapsed = new Collapsed()
   terminalIsGone = false
+  home: Home
+  agent: Agent
   readonly #start: ChatOptions['start']
-  #home: Home
-  #agent: Agent
   #view: TurnView | undefined
   #context: ContextUse | undefined
   #cost = 0
@@ -64,22 +64,14 @@ export class Chat implements Desk {
     this.screen = screen
     this.input = input
     this.#start = start
-    this.#home = home
-    this.#agent = agent
-  }
-
-  get home(): Home {
-    return this.#home
-  }
-
-  get agent(): Agent {
-    return this.#agent
+    this.home = home
+    this.agent = agent
   }
 
   /** Runs until the user leaves or the input ends. Returns the exit code. */
   async run(): Promise<number> {
     await this.#enter()
-    if (this.#home.demo) this.say(DEMO, 'magenta')
+    if (this.home.demo) this.say(DEMO, 'magenta')
     while (!this.#left) {
       const text = await this.input.read()
       if (text === undefined) break
@@ -101,7 +93,7 @@ export class Chat implements Desk {
     }
     try {
       const options = { signal: stop.signal }
-      const events = request === undefined ? this.#agent.resume(options) : this.#agent.run(request, options)
+      const events = request === undefined ? this.agent.resume(options) : this.agent.run(request, options)
       for await (const event of events) view.show(event)
     } finally {
       view.end()
@@ -141,22 +133,22 @@ export class Chat implements Desk {
   }
 
   /** Switches to another session, or reopens this one with another persona or model. */
-  async enter({ session = this.#agent.session.id, persona, model }: Choice): Promise<void> {
-    const home = model === undefined ? this.#home : await this.#start(model)
+  async enter({ session = this.agent.session.id, persona, model }: Choice): Promise<void> {
+    const home = model === undefined ? this.home : await this.#start(model)
     try {
-      this.#agent = await home.open(session, { personaName: persona })
+      this.agent = await home.open(session, { personaName: persona })
     } catch (error) {
-      if (home !== this.#home) await home.close()
+      if (home !== this.home) await home.close()
       throw error
     }
-    if (home !== this.#home) await this.#home.close()
-    this.#home = home
+    if (home !== this.home) await this.home.close()
+    this.home = home
     this.#context = undefined
     await this.#enter()
   }
 
   say(text: string, ...looks: Look[]): void {
-    this.screen.print(...wrap([span(printable(text), ...looks)], Math.min(this.screen.width, 10_000)))
+    this.screen.print(...wrap([span(printable(text), ...looks)], this.screen.width))
   }
 
   leave(): void {
@@ -178,10 +170,10 @@ export class Chat implements Desk {
   }
 
   async #enter(): Promise<void> {
-    const { session } = this.#agent
-    this.#cost = (await this.#agent.cost()).dollars
+    const { session } = this.agent
+    this.#cost = (await this.agent.cost()).dollars
     this.#proposals = (await this.#openProposals()).length
-    this.screen.print(...(await recapLines(this.#agent, this.screen)))
+    this.screen.print(...(await recapLines(this.agent, this.screen)))
     if (isUnfinished(session)) {
       this.say('The last turn was interrupted. Continue it with /continue, or ask for something else.', 'yellow')
     }
@@ -217,26 +209,25 @@ export class Chat implements Desk {
 
   /** Our own count, if the provider reports none. */
   async #counted(): Promise<ContextUse> {
-    const { tokens } = await this.#agent.session.view({ plan: false })
-    return { tokens, window: this.#agent.session.options.model.window, cached: 0 }
+    const { tokens } = await this.agent.session.view({ plan: false })
+    return { tokens, window: this.agent.session.options.model.window, cached: 0 }
   }
 
   #openProposals() {
-    const { memory, user } = this.#home
+    const { memory, user } = this.home
     return memory.proposals(user, { state: 'open', limit: 100 })
   }
 }
 
 function questionLines({ name, input, question }: ApprovalRequest, width: number): Line[] {
   const { command } = describeCall(name, input)
-  const room = Math.min(width, 10_000) - 4
   if (command === undefined) {
     return [[span('  ? ', 'yellow'), span(printable(question), 'bold')], ...inputLines(name, input)]
   }
   const lines = printable(command).split('\n')
   return [
     [span('  ? ', 'yellow'), span('Run this command?', 'bold')],
-    ...lines.flatMap(line => wrap([span(line, 'cyan')], room)).map(line => [span('    '), ...line]),
+    ...lines.flatMap(line => wrap([span(line, 'cyan')], width - 4)).map(line => [span('    '), ...line]),
   ]
 }
 

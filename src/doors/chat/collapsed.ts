@@ -1,11 +1,10 @@
 /**
- * The parts that the chat shows as one line and can expand: tool calls and thoughts, by a number that counts up in a
- * chat. All text in a line comes from models and tools, so it is made printable and cut to the width.
+ * The parts that the chat shows as one line and can expand: tool calls and thoughts, numbered through the chat. All text in a line comes from models and tools, so it is made printable and cut to the width.
  */
 
 import { type CallInfo, describeCall } from '../../calls/tool-kinds.ts'
 import { exitCode } from '../../calls/tool-output.ts'
-import { amount, withCommas } from '../../model/text.ts'
+import { amount, linesIn, withCommas } from '../../model/text.ts'
 import { beginning, oneLine } from '../terminal/output.ts'
 import { clipLine, type Line, type Span, span } from '../terminal/spans.ts'
 import { clip, clipStart, padStart, widthOf } from '../terminal/width.ts'
@@ -55,13 +54,12 @@ export class Collapsed {
 /** A call as one line: number, outcome, name, subject, size of the answer. */
 export function callLine(item: CollapsedCall, { width, spinner = '…' }: { width: number; spinner?: string }): Line {
   const { number, name, result } = item
-  const size = Math.min(width, 10_000)
   const mark = result ? (result.isError ? span('✗', 'red') : span('✓', 'green')) : span(spinner, 'cyan')
   const head: Span[] = [span(`${padStart(String(number), 3)} `, 'dim'), mark, span(` ${oneLine(name, 40)} `, 'bold')]
   const outcome = result ? outcomeOf(item, result) : []
   const used = [...head, ...outcome].reduce((sum, { text }) => sum + widthOf(text), 0)
-  const about = aboutOf(item, Math.max(12, size - used - 1))
-  return clipLine([...head, span(about), ...(about === '' ? outcome.map(trimmed) : outcome)], size)
+  const about = aboutOf(item, Math.max(12, width - used - 1))
+  return clipLine([...head, span(about), ...(about === '' ? outcome.map(trimmed) : outcome)], width)
 }
 
 function aboutOf({ name, input }: CollapsedCall, width: number): string {
@@ -91,16 +89,14 @@ function outcomeOf({ name, input }: CollapsedCall, { text, isError }: { text: st
 }
 
 function changeOf({ edits = [], content, how }: CallInfo): string {
-  const lines = (text: string) => (text === '' ? 0 : text.replace(/\n$/, '').split('\n').length)
-  if (content !== undefined)
-    return `  ${how ?? 'wrote'} ${withCommas(lines(content))} lines`.replace(/ 1 lines$/, ' 1 line')
-  const added = edits.reduce((sum, { newText }) => sum + lines(newText), 0)
-  const removed = edits.reduce((sum, { oldText }) => sum + lines(oldText), 0)
+  if (content !== undefined) return `  ${how ?? 'wrote'} ${amount(linesIn(content), 'line')}`
+  const added = edits.reduce((sum, { newText }) => sum + linesIn(newText), 0)
+  const removed = edits.reduce((sum, { oldText }) => sum + linesIn(oldText), 0)
   return edits.length === 0 ? '' : `  +${withCommas(added)} −${withCommas(removed)}`
 }
 
 function sizeOf(text: string): string {
-  const lines = text === '' ? 0 : text.replace(/\n$/, '').split('\n').length
+  const lines = linesIn(text)
   const size = text.length < 1000 ? amount(text.length, 'char') : `${(text.length / 1000).toFixed(1)}k chars`
   return lines > 1 ? `${withCommas(lines)} lines, ${size}` : size
 }
@@ -108,10 +104,7 @@ function sizeOf(text: string): string {
 export function thoughtLine({ number, text }: CollapsedThought, width: number): Line {
   const words = text.split(/\s+/).filter(word => word !== '').length
   const head = `${padStart(String(number), 3)} ∴ thought, ${withCommas(words)} words: `
-  return [
-    span(head, 'dim'),
-    span(clip(oneLine(text, 300), Math.max(12, Math.min(width, 10_000) - widthOf(head))), 'dim', 'italic'),
-  ]
+  return [span(head, 'dim'), span(clip(oneLine(text, 300), Math.max(12, width - widthOf(head))), 'dim', 'italic')]
 }
 
 const EXPANDED = { lines: 200, width: 500 }

@@ -44,13 +44,12 @@ export const chat = defineCommand({
     if (named.length > 1)
       throw new PalimpsestError('INVALID_INPUT', 'Use only one of --session, --resume, --list and --fork.')
     if (values.list) return sessions.run({ ...context, values: {} })
-    if (Reflect.get(values, 'json') === true) {
+    if (values.json) {
       throw new PalimpsestError('INVALID_INPUT', 'A chat has no JSON output. For programs, use: palimpsest ask --json')
     }
     const { openChat } = await import('./open.ts')
     // The demo has a home of its own unless one is named.
-    const isNamed = Reflect.get(values, 'home') !== undefined
-    const home = values.demo && !isNamed ? undefined : context.home
+    const home = values.demo && values.home === undefined ? undefined : context.home
     if (home !== undefined) warnOfReaders(home, context.io)
     const exit = await openChat({ values, io: context.io, home })
     return { json: {}, text: () => '', exit }

@@ -1,4 +1,4 @@
-/** The lines with which a chat opens a session: its name, and how it ended. */
+/** The lines that a chat prints when it opens a session: its name, its size, the last request and answer. */
 
 import type { Agent } from '../../agent/agent.ts'
 import { requestIn } from '../../calls/requests.ts'

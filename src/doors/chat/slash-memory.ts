@@ -8,8 +8,6 @@ import { amount } from '../../model/text.ts'
 import { blockActions } from '../commands/memory-blocks.ts'
 import type { Action, MemoryContext } from '../commands/memory-desk.ts'
 import { proposalActions } from '../commands/memory-proposals.ts'
-import type { Context } from '../terminal/command.ts'
-
 import { printReport } from './cli-report.ts'
 import type { Desk, Slash } from './desk.ts'
 
@@ -60,7 +58,6 @@ async function act(desk: Desk, name: string, args: readonly string[]): Promise<v
     throw new PalimpsestError('INVALID_INPUT', `Usage: /memory ${action.usage.split(',')[0]}`)
   }
   const { memory, user } = desk.home
-  const values: Context['values'] = {}
-  const context = { values, io: desk.io, home: desk.home.home } as MemoryContext
+  const context = { values: {}, io: desk.io, home: desk.home.home } as MemoryContext
   printReport(desk, await action.run({ context, memory, user, by: `user:${user}` }, args))
 }

@@ -6,7 +6,6 @@ import { PalimpsestError } from '../../model/errors.ts'
 import { amount, withCommas } from '../../model/text.ts'
 import { sessions } from '../commands/sessions.ts'
 import { reasonOf } from '../terminal/command.ts'
-
 import { span } from '../terminal/spans.ts'
 import { padEnd } from '../terminal/width.ts'
 import { runCommand } from './cli-report.ts'
@@ -119,5 +118,5 @@ async function exportTo(desk: Desk, [file]: readonly string[]): Promise<void> {
     const why = cause.code === 'EEXIST' ? 'the file already exists' : reasonOf(cause)
     throw new PalimpsestError('INVALID_INPUT', `Cannot write ${path}: ${why}. Choose another name.`, { path }, cause)
   })
-  desk.say(`${amount(session.entries.length, 'entry').replace('entrys', 'entries')} in ${path}`)
+  desk.say(`${amount(session.entries.length, 'entry', 'entries')} in ${path}`)
 }

@@ -5,6 +5,7 @@
  * runs on the session of the chat: there is one way to list edits, and one way to report an undo.
  */
 import { PalimpsestError } from '../../model/errors.ts'
+import { nearestTo } from '../terminal/nearest.ts'
 import { span, wrap } from '../terminal/spans.ts'
 import { padEnd } from '../terminal/width.ts'
 import type { Slash } from './desk.ts'
@@ -18,7 +19,7 @@ const help: Slash = {
   about: 'show this list',
   async run({ screen }) {
     const left = Math.max(...SLASHES.map(({ name, usage }) => name.length + usage.length + 2)) + 4
-    const room = Math.max(20, Math.min(screen.width, 10_000) - left)
+    const room = Math.max(20, screen.width - left)
     for (const { name, usage, about } of SLASHES) {
       const head = span(padEnd(`  /${name} ${usage}`, left), 'cyan')
       screen.print(...wrap([span(about)], room).map((line, i) => [i === 0 ? head : span(' '.repeat(left)), ...line]))
@@ -61,22 +62,6 @@ export function completeSlash(line: string): string[] {
 function nearestName(typed: string): string | undefined {
   const names = [...SLASHES.map(({ name }) => name), ...Object.keys(ALIASES)]
   if (typed === '') return undefined
-  const begun = names.find(name => name.startsWith(typed))
-  if (begun !== undefined) return ALIASES[begun] ?? begun
-  const [best] = names.map(name => ({ name, away: distance(typed, name) })).sort((a, b) => a.away - b.away)
-  return best && best.away <= Math.ceil(best.name.length / 3) ? (ALIASES[best.name] ?? best.name) : undefined
-}
-
-/** The number of letters to add, drop, change, or swap with the next. */
-function distance(a: string, b: string): number {
-  const rows = Array.from({ length: a.length + 1 }, (_, i) => Array.from({ length: b.length + 1 }, (__, j) => i + j))
-  for (let i = 1; i <= a.length; i++) {
-    for (let j = 1; j <= b.length; j++) {
-      const change = rows[i - 1]![j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
-      const swap = isSwap ? rows[i - 2]![j - 2]! + 1 : Number.POSITIVE_INFINITY
-      rows[i]![j] = Math.min(change, swap, rows[i - 1]![j]! + 1, rows[i]![j - 1]! + 1)
-    }
-  }
-  return rows[a.length]![b.length]!
+  const found = names.find(name => name.startsWith(typed)) ?? nearestTo(typed, names)
+  return found && (ALIASES[found] ?? found)
 }

@@ -1,8 +1,9 @@
 /** The status line of a session: how full the window is, what the cache saved, what it cost. Pure. */
 import type { ContextUse } from '../../agent/events.ts'
+import { amount } from '../../model/text.ts'
 import { type Line, type Look, span } from '../terminal/spans.ts'
 
-export type Standing = { context?: ContextUse; cost: number; steps?: number; unpriced?: boolean }
+export type Standing = { context?: ContextUse; cost: number; steps?: number }
 
 const BAR = 12
 
@@ -14,7 +15,7 @@ export function statusLine({ context, cost, steps }: Standing): Line {
     parts.push(`${percent(context.tokens > 0 ? context.cached / context.tokens : 0)} cached`)
   }
   parts.push(dollars(cost))
-  if (steps !== undefined) parts.push(`${steps} ${steps === 1 ? 'step' : 'steps'}`)
+  if (steps !== undefined) parts.push(amount(steps, 'step'))
   return [...bar, span(parts.join(' · '), 'dim')]
 }
 
@@ -29,9 +30,8 @@ export function percent(share: number): string {
   return `${Math.round(Math.min(1, Math.max(0, share)) * 100)}%`
 }
 
-export function dollars(amount: number): string {
-  if (amount === 0) return '$0'
-  return `$${amount < 0.1 ? amount.toFixed(4) : amount.toFixed(2)}`
+export function dollars(sum: number): string {
+  return sum === 0 ? '$0' : `$${sum.toFixed(sum < 0.1 ? 4 : 2)}`
 }
 
 export function short(tokens: number): string {

@@ -1,8 +1,8 @@
 /**
- * One turn of the agent on the screen: its words as Markdown, each tool call as one line, the engine's changes as one
- * quiet line, and below it, if the screen can move, the current activity.
+ * One turn of the agent on the screen: its words as Markdown, each tool call and each change of the engine as one
+ * line, and below it, if the screen can move, the current activity.
  *
- * It is fed events and knows nothing else of the agent. Printed text is never erased.
+ * It uses nothing of the agent but its events. Printed text is never erased.
  */
 
 import type { AgentEvent, ContextUse, DoneReason } from '../../agent/events.ts'
@@ -228,7 +228,7 @@ function editsLine({ ids, saved, decision }: Extract<AgentEvent, { type: 'edits'
   const gain = saved >= 0 ? `${amount(saved, 'token')} saved` : `${amount(-saved, 'token')} added`
   const head = `    ~ ${amount(ids.length, 'edit')} (${idsOf(ids)}), ${gain}`
   const why = decision === '' ? '' : `: ${oneLine(decision, 600)}`
-  return [span(clip(`${head}${why}`, Math.min(width, 10_000)), 'dim')]
+  return [span(clip(`${head}${why}`, width), 'dim')]
 }
 
 function idsOf(ids: readonly string[]): string {
@@ -253,5 +253,5 @@ const REASONS: Record<DoneReason, string> = {
 function doneLines({ reason, message }: Done, width: number): Line[] {
   if (reason === 'answered') return []
   const said = reason === 'failed' && message !== '' ? message : REASONS[reason]
-  return wrap([span(printable(said), reason === 'failed' ? 'red' : 'yellow')], Math.min(width, 10_000))
+  return wrap([span(printable(said), reason === 'failed' ? 'red' : 'yellow')], width)
 }

@@ -12,6 +12,7 @@ import { ERROR_CODES, isPalimpsestError, messageOf, PalimpsestError } from '../.
 import { parseJson } from '../../model/json.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { Command, Context, Io, Options, Report } from '../terminal/command.ts'
+import { nearestTo } from '../terminal/nearest.ts'
 import { createPaint, printable, printableJson, wantsColour } from '../terminal/output.ts'
 import { programName } from '../terminal/program.ts'
 import { COMMANDS } from './commands.ts'
@@ -129,10 +130,9 @@ function parse(argv: readonly string[], commands: Commands): Parsed {
   if (first && odd?.kind === 'option' && odd.index < first.index && odd.name !== 'h') {
     throw unknownOption(odd.rawName, GLOBAL, undefined)
   }
-  const wantsHelp = first?.value === 'help'
   const rest = first ? argv.filter((_, i) => i !== first.index) : [...argv]
   if (!first) return { command: undefined, ...parseStrictly(rest, GLOBAL) }
-  if (wantsHelp) {
+  if (first.value === 'help') {
     const [name] = rest.filter(arg => !arg.startsWith('-'))
     return { command: name === undefined ? undefined : find(name, commands), args: [], values: { help: true } }
   }
@@ -240,24 +240,4 @@ function say(io: Io, text: string): number {
 function versionOf(): string {
   const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
   return String(version)
-}
-
-/** The nearest name that differs in at most a third of its letters. */
-function nearestTo(name: string, names: readonly string[]): string | undefined {
-  const [best] = names.map(own => ({ own, distance: distance(name, own) })).sort((a, b) => a.distance - b.distance)
-  return best && best.distance <= Math.max(1, Math.ceil(best.own.length / 3)) ? best.own : undefined
-}
-
-/** Letters to add, drop or change. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const change = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(change, row[j]! + 1, next[j - 1]! + 1))
-    }
-    row = next
-  }
-  return row[b.length]!
 }

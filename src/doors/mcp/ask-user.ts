@@ -1,6 +1,5 @@
 /**
- * Tells the user of an MCP client what was just proposed for their memory, without going through the model if the
- * client can.
+ * Asks the user of an MCP client about a proposal for their memory, not through the model if the client can do so.
  *
  * A client with elicitation is asked to put the question to its user, and the user's answer decides. That is only for a
  * client on the user's own machine (stdio), never for the token of an agent. Every client gets a line for the user in

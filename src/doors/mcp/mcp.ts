@@ -51,14 +51,14 @@ import {
 
 /** `editor` and `notes` are the text editor and the memory folder that Claude models know; offered only if named. */
 export const MCP_TOOL_GROUPS = ['files', 'context', 'workspace', 'memory', 'editor', 'notes'] as const
-const USUAL: readonly ToolGroup[] = ['files', 'context', 'workspace', 'memory']
+export const USUAL_GROUPS: readonly ToolGroup[] = ['files', 'context', 'workspace', 'memory']
 export type ToolGroup = (typeof MCP_TOOL_GROUPS)[number]
 
 export type McpOptions = {
   pal: Palimpsest
   /** The folder that file tools are confined to. */
   root: string
-  /** The groups of tools to offer; all unless given. Those for memory need `memory`. */
+  /** The groups of tools to offer; `USUAL_GROUPS` unless given. Those for memory need `memory`. */
   tools?: readonly ToolGroup[]
   /** The session for `context`, `recall` and the journal; created if missing. `mcp` unless given. */
   session?: string
@@ -146,12 +146,12 @@ export function createMcpHandler(options: McpOptions): (request: Request) => Pro
 
 type Inside = {
   contextOf: () => Promise<Context>
-  /** Called with every answer that is under way. */
+  /** Called with every answer before it is complete. */
   follow?: (answer: Promise<unknown>) => void
 }
 
 function buildServer(given: McpOptions, { contextOf, follow }: Inside): Server {
-  const groups = (given.tools ?? USUAL).filter(group => group !== 'memory' || given.memory)
+  const groups = (given.tools ?? USUAL_GROUPS).filter(group => group !== 'memory' || given.memory)
   const options = { ...given, tools: groups }
   const tools = new Map(toolsIn(groups).map(tool => [tool.name, tool]))
   const server = new Server(

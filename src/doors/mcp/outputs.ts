@@ -1,5 +1,5 @@
 /**
- * All of a command's long output, for clients that keep their own conversation. The client gets the beginning and the
+ * Keeps a command's long output for clients that keep their own conversation. The client gets the beginning and the
  * end; call and output are recorded in a session beside the client's, one for each day, from which `recall` reads them.
  * They cannot be added to the client's own session: it follows the client's messages and would fork.
  */

@@ -1,6 +1,6 @@
 /**
- * What an MCP client can read beside the tools: workspace files, sessions as the model sees them, one user's memory
- * blocks, and the agent instructions as a prompt. Only existing items are listed, and reading creates nothing.
+ * The resources and the prompt of the MCP server: workspace files, sessions as the model sees them, one user's memory
+ * blocks, and the agent instructions. Only existing items are listed, and reading creates nothing.
  */
 
 import type { Files } from '../../files/store.ts'

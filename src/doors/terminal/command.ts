@@ -2,7 +2,7 @@
  * The type of a CLI command. A new one is a file that calls `defineCommand`, and a line in commands.ts.
  *
  * A command translates and never decides: it turns its arguments into calls of the engine and gives a report, which
- * run.ts prints as text or as JSON. Contract: the file of a command imports nothing heavy at its top (engine,
+ * cli/main.ts prints as text or as JSON. Contract: the file of a command imports nothing heavy at its top (engine,
  * tokenizer, zod), because `palimpsest --help` loads all commands; it asks its context, or imports inside `run`.
  */
 
@@ -41,7 +41,7 @@ export type Io = {
 
 export type Context<O extends Options = Options> = {
   args: string[]
-  values: Values<O>
+  values: Values<O> & { home?: string; json?: boolean }
   /** The folder that holds the ledger. */
   home: string
   io: Io

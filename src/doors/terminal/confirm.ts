@@ -3,9 +3,8 @@ import { PalimpsestError } from '../../model/errors.ts'
 import type { Io } from './command.ts'
 import type { Terminal } from './input.ts'
 
-export async function confirm({ stdin, stderr }: Io, question: string): Promise<boolean> {
-  const key = await askKey({ stdin, stderr }, `${question} [y/n] `)
-  return key === 'y'
+export async function confirm(io: Io, question: string): Promise<boolean> {
+  return (await askKey(io, `${question} [y/n] `)) === 'y'
 }
 
 /** The key that was pressed, in lower case. */

@@ -1,8 +1,8 @@
 /**
  * Markdown as a terminal shows it: a block becomes lines of spans, laid out to a width.
  *
- * If there are no colours (`marks`), the signs of Markdown stay, so that a heading is still a heading. A link is shown
- * with its address, because its text may not say where it leads. Definitions of links stay as they are written, because
+ * Without colours (`marks`), the signs of Markdown stay, so that a heading can be told from text. A link is shown with
+ * its address, because its text may not say where it leads. Definitions of links stay as they are written, because
  * a text that comes in pieces cannot know of one that follows. Contract: the text has no control characters.
  */
 import { Lexer, type Token, type Tokens } from 'marked'
@@ -89,9 +89,8 @@ function headingSpans(token: Tokens.Heading, { marks }: Layout): Span[] {
 
 /** Code is not wrapped: the terminal wraps it, and copied code stays whole. */
 function codeLines({ text, lang = '', raw }: Tokens.Code, marks: boolean): Line[] {
-  const isFenced = /^ {0,3}(`{3}|~{3})/.test(raw)
   const lines = text.split('\n').map(line => [span(`  ${line}`, 'cyan')])
-  if (!isFenced) return lines
+  if (!FENCED.test(raw)) return lines
   const name = lang.split(/\s/)[0] ?? ''
   if (marks) return [[span(`\`\`\`${name}`)], ...text.split('\n').map(line => [span(line)]), [span('```')]]
   return name === '' ? lines : [[span(`  ${name}`, 'dim')], ...lines]

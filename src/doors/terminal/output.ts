@@ -1,8 +1,8 @@
 /**
  * How the CLI writes: colours, tables, short forms of long texts.
  *
- * Colour is for terminals only, unless FORCE_COLOR asks for it; NO_COLOR always wins. The texts in a ledger come from
- * strangers, so control characters are made visible, never sent to the terminal.
+ * Colour is for terminals only, unless FORCE_COLOR asks for it; NO_COLOR always wins. The texts in a ledger are not
+ * trusted: control characters are made visible, never sent to the terminal.
  */
 
 import { styleText } from 'node:util'

@@ -22,30 +22,27 @@ export type Screen = {
   mute(): void
 }
 
-type Output = Io['stdout'] & { columns?: number; rows?: number }
+type Output = { write(text: string): unknown; columns(): number; rows(): number }
 
 const WIDTH = 80
 /** Wider lines are hard to read. */
 const WIDEST = 110
 const HEIGHT = 24
+/** In a pipe only very long lines are cut or wrapped. */
+const PIPE_WIDTH = 10_000
 
 export function createScreen({ stdout, env }: Pick<Io, 'stdout' | 'env'>): Screen {
   let isMute = false
   const isTerminal = stdout.isTTY === true
+  const terminal: Io['stdout'] & { columns?: number; rows?: number } = stdout
   const out: Output = {
-    isTTY: isTerminal,
     write: text => isMute || stdout.write(text),
-    get columns() {
-      return (stdout as Output).columns ?? 0
-    },
-    get rows() {
-      return (stdout as Output).rows ?? 0
-    },
+    columns: () => Math.max(20, terminal.columns || WIDTH),
+    rows: () => terminal.rows || HEIGHT,
   }
   const moves = isTerminal && env['TERM'] !== 'dumb'
   const colour = wantsColour(env, isTerminal)
-  const columns = () => Math.max(20, out.columns || WIDTH)
-  const drawing = moves ? new Bottom(out, columns, colour) : undefined
+  const drawing = moves ? new Bottom(out, colour) : undefined
   const write = (text: string) => {
     if (text === '') return
     if (drawing) drawing.above(text)
@@ -56,7 +53,7 @@ export function createScreen({ stdout, env }: Pick<Io, 'stdout' | 'env'>): Scree
     colour,
     moves,
     get width() {
-      return isTerminal ? Math.min(columns() - 1, WIDEST) : Number.MAX_SAFE_INTEGER
+      return isTerminal ? Math.min(out.columns() - 1, WIDEST) : PIPE_WIDTH
     },
     print: (...lines) => write(lines.map(line => `${paintLine(line, colour)}\n`).join('')),
     write,
@@ -70,13 +67,11 @@ export function createScreen({ stdout, env }: Pick<Io, 'stdout' | 'env'>): Scree
 /** The lines at the bottom: redrawn in place, and erased before anything else is written. */
 class Bottom {
   readonly #out: Output
-  readonly #columns: () => number
   readonly #colour: boolean
   #drawn = 0
 
-  constructor(out: Output, columns: () => number, colour: boolean) {
+  constructor(out: Output, colour: boolean) {
     this.#out = out
-    this.#columns = columns
     this.#colour = colour
   }
 
@@ -96,10 +91,10 @@ class Bottom {
   }
 
   #painted(all: readonly Line[]): string {
-    const room = Math.max(3, (this.#out.rows || HEIGHT) - 2)
+    const room = Math.max(3, this.#out.rows() - 2)
     const lines = all.slice(-room)
     this.#drawn = lines.length
-    return lines.map(line => paintLine(clipLine(flat(line), this.#columns() - 1), this.#colour)).join('\r\n')
+    return lines.map(line => paintLine(clipLine(flat(line), this.#out.columns() - 1), this.#colour)).join('\r\n')
   }
 }
 

@@ -65,9 +65,8 @@ export function clipLine(line: Line, width: number): Line {
     const fits = clip(text, width - used)
     kept.push({ text: fits, looks })
     used += widthOf(fits)
-    if (fits !== text) return kept
-    // The next span would have no room for its `…`.
-    if (used >= width) return kept
+    // If the line is full, the next span would have no room for its `…`.
+    if (fits !== text || used >= width) break
   }
   return kept
 }

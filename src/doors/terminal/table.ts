@@ -4,7 +4,7 @@
  */
 import { type Line, lineWidth, padLine, type Span, span, wrap } from './spans.ts'
 
-export type Align = 'left' | 'right' | 'center'
+type Align = 'left' | 'right' | 'center'
 export type Table = { header: Span[][]; rows: Span[][][]; align: Align[] }
 
 /** A column narrower than this reads worse than a record. */

@@ -1,11 +1,11 @@
 /**
  * The number of columns that a text takes on a terminal. Terminals disagree on the rarest characters; this follows most
- * of them: a picture or an East Asian wide character takes two, a combining mark takes none. Pure.
+ * of them: an emoji or an East Asian wide character takes two, a combining mark takes none. Pure.
  */
 
 const PLAIN = /^[\x20-\x7e]*$/
 const NOTHING = /^[\p{Mn}\p{Me}\p{Cf}\p{Cc}\u1160-\u11ff]+$/u
-const PICTURE = /\p{Emoji_Presentation}|\ufe0f/u
+const EMOJI = /\p{Emoji_Presentation}|\ufe0f/u
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{17000}-\u{18cff}\u{1b000}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]/u
 
@@ -43,7 +43,7 @@ export function clipStart(text: string, width: number): string {
         .join('')}`
 }
 
-/** The first characters that take no more columns than there are. */
+/** The first characters that fit into the columns. */
 function fitting(characters: Iterable<{ text: string; width: number }>, columns: number): string[] {
   const kept: string[] = []
   let left = columns
@@ -65,5 +65,5 @@ export function padStart(text: string, width: number): string {
 function widthOfOne(segment: string): number {
   if (segment === '\t') return 4
   if (NOTHING.test(segment)) return 0
-  return PICTURE.test(segment) || WIDE.test(segment) ? 2 : 1
+  return EMOJI.test(segment) || WIDE.test(segment) ? 2 : 1
 }
