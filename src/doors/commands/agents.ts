@@ -32,10 +32,7 @@ export type Agent = {
   addresses(bases: Upstreams): Address[]
   settings?(env: Environment): SettingsFile
   launch(addresses: readonly Address[], given: Given): Promise<{ env: Environment; args?: string[] }>
-  /**
-   * Further settings for `install`, unless the user has such settings already. `program` is the command that calls
-   * us.
-   */
+  /** Further settings for `install`, unless the user has them already. `program` is the command that starts ours. */
   extras?(program: string): { at: SettingPath; value: string }[]
   /** What happens to the agent when nothing answers at the address in its settings. */
   whenDown: string

@@ -50,11 +50,10 @@ export const ask = defineCommand({
     const request = values.resume ? undefined : await requestOf(context)
     const session = values.session ?? newName()
     const { openAgentFrom } = await import('../../agent/open.ts')
-    const isNamed = Reflect.get(values, 'home') !== undefined || values.demo !== true
     const opened = await openAgentFrom({
       ...values,
       session,
-      home: isNamed ? home : undefined,
+      home: values.demo && values.home === undefined ? undefined : home,
       env: io.env,
       planner: around => plannerFrom(values, around),
       ...approverFor(io),
@@ -81,17 +80,16 @@ type Done = Extract<AgentEvent, { type: 'done' }>
 
 /** Runs the turn and reports its progress; Ctrl-C stops it and keeps the session. */
 async function tell(agent: Agent, request: string | undefined, { io, values }: AskContext): Promise<Done> {
-  const asJson = Reflect.get(values, 'json') === true
   const paint = createPaint(wantsColour(io.env, Reflect.get(io.stderr, 'isTTY') === true))
   const stop = new AbortController()
   const interrupt = () => stop.abort()
   process.once('SIGINT', interrupt)
-  const narrate = asJson || values.quiet ? () => [] : narrator({ paint, program: programName(io.env) })
+  const narrate = values.json || values.quiet ? () => [] : narrator({ paint, program: programName(io.env) })
   try {
     const { signal } = stop
     const events = request === undefined ? agent.resume({ signal }) : agent.run(request, { signal })
     for await (const event of events) {
-      if (asJson) io.stdout.write(`${JSON.stringify(event)}\n`)
+      if (values.json) io.stdout.write(`${JSON.stringify(event)}\n`)
       if (event.type === 'done') return event
       for (const line of narrate(event)) io.stderr.write(`${line}\n`)
     }
@@ -142,11 +140,10 @@ type Ending = { session: string; home: string; context: AskContext }
 
 async function finish({ reason, message }: Done, { session, home, context }: Ending): Promise<undefined> {
   const { io, values } = context
-  const asJson = Reflect.get(values, 'json') === true
   if (reason === 'failed') throw new PalimpsestError('MODEL_FAILED', `${message} (session ${session})`, { session })
-  if (!asJson) io.stdout.write(`${printable(message)}\n`)
-  const where = Reflect.get(values, 'home') !== undefined || values.demo ? ` --home ${home}` : ''
-  if (!asJson && !values.quiet)
+  if (!values.json) io.stdout.write(`${printable(message)}\n`)
+  const where = values.home !== undefined || values.demo ? ` --home ${home}` : ''
+  if (!values.json && !values.quiet)
     io.stderr.write(`Session ${session}. Look at it: ${programName(io.env)} show ${session}${where}\n`)
   if (reason !== 'answered') process.exitCode = reason === 'aborted' ? 130 : 1
   return undefined

@@ -45,7 +45,10 @@ export const context = defineCommand({
     const session = await pal.session(id, { mustExist: true, asGuest: true })
     const timeline = await timelineOf(session)
     const moment = momentOf(timeline, Date.now())
-    if (ids.length === 0) return reportMoment(id, moment, numberOption(values.rows, '--rows') ?? ROWS)
+    if (ids.length === 0) {
+      const rows = numberOption(values.rows, '--rows') ?? ROWS
+      return { json: { session: id, ...moment }, text: paint => momentLines(id, moment, { rows, paint }) }
+    }
     const price = priceOf(timeline, ids, Date.now())
     if (!values.yes) return { json: { session: id, price, edits: [] }, text: () => priceLines(id, price, moment) }
     const { edits } = await session.edit(
@@ -79,8 +82,7 @@ async function undoEdits(pal: Palimpsest, name: string, ids: readonly string[]):
 
 type Dropping = { ids: readonly string[]; program: string }
 
-async function reportDropped(pal: Palimpsest, name: string, given: Dropping): Promise<Report> {
-  const { ids, program } = given
+async function reportDropped(pal: Palimpsest, name: string, { ids, program }: Dropping): Promise<Report> {
   const { droppedFrom, putBack } = await import('../../session/dropped.ts')
   const { liveSession } = await import('../../session/live-context.ts')
   const info = await liveSession(pal, name)
@@ -100,10 +102,6 @@ async function reportDropped(pal: Palimpsest, name: string, given: Dropping): Pr
       yield* table(['ID', 'WHAT', '>TOKENS', 'BEGINS'], rows, paint)
     },
   }
-}
-
-function reportMoment(id: string, moment: Moment, rows: number): Report {
-  return { json: { session: id, ...moment }, text: paint => momentLines(id, moment, { rows, paint }) }
 }
 
 function* momentLines(id: string, moment: Moment, { rows, paint }: { rows: number; paint: Paint }): Generator<string> {

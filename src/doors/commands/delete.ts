@@ -39,10 +39,7 @@ export const deleteSessions = defineCommand({
   run: async context => deleteChosen(context, await choose(context)),
 })
 
-type DeleteValues = { user?: string; before?: string; 'dry-run'?: boolean; yes?: boolean }
-type Deleting = Pick<Context, 'io' | 'open' | 'home'> & {
-  values: { [K in keyof DeleteValues]?: DeleteValues[K] | undefined }
-}
+type Deleting = Pick<DeleteContext, 'values' | 'io' | 'open' | 'home'>
 
 /** Lists what will be deleted, asks, and deletes it. */
 export async function deleteChosen(context: Deleting, given: ToDelete): Promise<Report> {
@@ -51,10 +48,11 @@ export async function deleteChosen(context: Deleting, given: ToDelete): Promise<
   const { chosenFor } = await import('../server/deletions.ts')
   const chosen = await chosenFor(pal, given)
   const whole = values.user !== undefined && values.before === undefined
-  const report = reportOf(chosen, { whole, user: values.user })
+  const scope = { whole, user: values.user }
+  const report = reportOf(chosen, scope)
   if (values['dry-run'] || (chosen.length === 0 && !whole)) return { ...report, notes: ['Nothing was deleted.'] }
   if (!values.yes) {
-    io.stderr.write(`${preview(chosen, { whole, user: values.user }).join('\n')}\n`)
+    io.stderr.write(`${preview(chosen, scope).join('\n')}\n`)
     if (!(await confirm(io, 'Delete permanently?'))) return { ...report, notes: ['Nothing was deleted.'], exit: 1 }
   }
   const ids = chosen.map(({ id }) => id)

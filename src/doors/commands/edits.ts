@@ -120,13 +120,9 @@ function reportEdit({ id }: Session, result: EditResult): Report {
         const size = `${withCommas(originalLength)} → ${amount(newLength, 'character')}`
         yield `${paint.bold(result.edits[index]!.id)}  #${entry}  ${size}, ${amount(tokensSaved, 'token')} saved`
       }
-      yield `${amount(result.tokensSaved, 'token')} saved. Undo: ${undoLine(id, result)}`
+      yield `${amount(result.tokensSaved, 'token')} saved. Undo: palimpsest undo ${id} ${result.edits.map(edit => edit.id).join(' ')}`
     },
   }
-}
-
-function undoLine(session: string, { edits }: EditResult): string {
-  return `palimpsest undo ${session} ${edits.map(edit => edit.id).join(' ')}`
 }
 
 async function reportSuggestions(session: Session): Promise<Report> {

@@ -1,4 +1,4 @@
-/** `export`: sessions as JSON, whole: every event of their ledgers, in order, checked against its hashes on the way. */
+/** `export`: complete sessions as JSON: all events in order, each checked against its hash. */
 
 import { PalimpsestError } from '../../model/errors.ts'
 import { allNames } from '../../session/every-session.ts'

@@ -43,7 +43,10 @@ export const importFiles = defineCommand({
     if ((values.undo !== undefined) === args.length > 0) {
       throw new PalimpsestError('INVALID_INPUT', 'Name the files to import, or use --undo with the id of an import.')
     }
-    if (values.undo !== undefined) return takeBack(context, values.undo)
+    if (values.undo !== undefined) {
+      const { deleteChosen } = await import('./delete.ts')
+      return deleteChosen(context, { import: values.undo })
+    }
     const files = await transcriptFiles(args)
     if (!values.yes && !(await mayImport(files, io))) return { json: { sessions: [] }, text: () => '', exit: 1 }
     return takeIn(files, context)
@@ -113,9 +116,4 @@ async function takeIn(files: readonly FoundFile[], { values, io, open }: ImportC
     },
     notes,
   }
-}
-
-async function takeBack(context: ImportContext, id: string): Promise<Report> {
-  const { deleteChosen } = await import('./delete.ts')
-  return deleteChosen(context, { import: id })
 }

@@ -39,7 +39,7 @@ export const install = defineCommand({
     const steps = await import('./installing.ts')
     const names = steps.chosen(args, values.all === true, io.env)
     const installed = await readInstalled(io.env)
-    const home = 'home' in values && typeof values.home === 'string' ? values.home : io.env['PALIMPSEST_HOME']
+    const home = values.home ?? io.env['PALIMPSEST_HOME']
     const port = numberOption(values.port, '--port')
     const service = await steps.planService(installed, { names, env: io.env, home, port })
     const bases = basesAt(service.url)

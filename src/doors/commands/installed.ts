@@ -23,7 +23,6 @@ import type { Environment } from '../../model/defaults.ts'
 import { parseJson } from '../../model/json.ts'
 import type { Upstreams } from '../proxy/upstream.ts'
 import { type Address, type Agent, homeOf, withAddresses } from './agents.ts'
-
 import type { ServiceKind } from './service.ts'
 
 export type InstalledService = {

@@ -14,7 +14,6 @@ import { PROVIDERS, type UpstreamName, type Upstreams } from '../proxy/upstream.
 import type { Io } from '../terminal/command.ts'
 import { createPaint, wantsColour } from '../terminal/output.ts'
 import { AGENTS, onlySet, textAt, upstreamsIn, upstreamsOf } from './agents.ts'
-
 import { type Installed, type InstalledService, ownProgram, type SettingsChange, userFolder } from './installed.ts'
 import {
   isPortTaken,
@@ -179,9 +178,7 @@ export async function testCalls(changes: readonly [string, SettingsChange][], ba
       throw new PalimpsestError(
         'UNSUPPORTED',
         `${message} Nothing was changed. To install without this test: --no-test`,
-        {
-          url,
-        },
+        { url },
       )
     }
     said.push(`${provider} answered through the service (${answer.status})`)

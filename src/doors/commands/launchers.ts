@@ -9,13 +9,9 @@ import { findProgram } from '../../files/programs.ts'
 import type { Environment } from '../../model/defaults.ts'
 import { PROVIDERS } from '../proxy/upstream.ts'
 import { launchOf } from './agents.ts'
-
 import { type Installed, userFolder } from './installed.ts'
 
-export async function writeLaunchers(
-  { service, agents }: Pick<Installed, 'service' | 'agents'>,
-  env: Environment,
-): Promise<string> {
+export async function writeLaunchers({ service, agents }: Installed, env: Environment): Promise<string> {
   const bin = join(userFolder(env), 'bin')
   if (!service || process.platform === 'win32') return bin
   await mkdir(bin, { recursive: true, mode: 0o700 })

@@ -34,9 +34,9 @@ export const mcp = defineCommand({
   },
   async run({ values, home, io, open }) {
     const { resolve } = await import('node:path')
-    const { serveStdio, MCP_TOOL_GROUPS } = await import('../mcp/mcp.ts')
+    const { serveStdio, MCP_TOOL_GROUPS, USUAL_GROUPS } = await import('../mcp/mcp.ts')
     warnOfReaders(home, io)
-    const tools = groupsIn(values.tools, MCP_TOOL_GROUPS)
+    const tools = values.tools === undefined ? USUAL_GROUPS : groupsIn(values.tools, MCP_TOOL_GROUPS)
     const { workspaceIn } = await import('../../memory/workspace.ts')
     const pal = await open({ create: true })
     const workspace = values.workspace ? resolve(values.workspace) : workspaceIn(io.env, { files: pal.files })
@@ -60,11 +60,7 @@ export const mcp = defineCommand({
   },
 })
 
-/** The number of tool groups that are offered by default. */
-const USUAL = 4
-
-function groupsIn(list: string | undefined, known: readonly ToolGroup[]): readonly ToolGroup[] {
-  if (list === undefined) return known.slice(0, USUAL)
+function groupsIn(list: string, known: readonly ToolGroup[]): readonly ToolGroup[] {
   const names = listIn(list)
   const unknown = names.find(name => !known.some(group => group === name))
   if (unknown === undefined && names.length > 0) return known.filter(group => names.includes(group))

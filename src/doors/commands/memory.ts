@@ -4,9 +4,6 @@ import { PalimpsestError } from '../../model/errors.ts'
 import { defineCommand } from '../terminal/command.ts'
 import { type Action, MEMORY_OPTIONS, type MemoryContext } from './memory-desk.ts'
 
-const ACTIONS =
-  'list search show set delete propose proposals suggest diff approve reject revert history restore export import'
-
 export const memory = defineCommand({
   name: 'memory',
   summary: "show and change a user's memory blocks, and decide on agents' proposals",
@@ -43,9 +40,12 @@ export const memory = defineCommand({
     const [name = '', ...args] = context.args
     const { blockActions } = await import('./memory-blocks.ts')
     const { proposalActions } = await import('./memory-proposals.ts')
-    const action = new Map([...blockActions, ...proposalActions]).get(name)
-    if (!action)
-      throw new PalimpsestError('INVALID_INPUT', `memory takes one of these actions: ${ACTIONS}.`, { action: name })
+    const actions = new Map([...blockActions, ...proposalActions])
+    const action = actions.get(name)
+    if (!action) {
+      const known = [...actions.keys()].join(' ')
+      throw new PalimpsestError('INVALID_INPUT', `memory takes one of these actions: ${known}.`, { action: name })
+    }
     const [least, most] = action.takes
     if (args.length < least || args.length > most) {
       throw new PalimpsestError('INVALID_INPUT', `Usage: palimpsest memory ${action.usage}`, { action: name })

@@ -3,7 +3,6 @@
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount, withCommas } from '../../model/text.ts'
 import type { Model } from '../../providers/models.ts'
-import type { ConfigModels } from '../../session/config.ts'
 import { type Context, defineCommand, jsonIn, type Report, readInput, reasonOf } from '../terminal/command.ts'
 import { printable, table } from '../terminal/output.ts'
 
@@ -103,7 +102,7 @@ async function update({ home, io }: ModelsContext, source: string): Promise<Repo
     throw new PalimpsestError('FORMAT_UNKNOWN', `${source} must be one of: ${forms}.`, { source })
   }
   const path = configPath(home)
-  const { written, kept }: ConfigModels = await updateModels(path, rows)
+  const { written, kept } = await updateModels(path, rows)
   const notes = kept.length > 0 ? [`Your own rows were kept: ${kept.map(printable).join(', ')}.`] : []
   return {
     json: { path, written, kept },

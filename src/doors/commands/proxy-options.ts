@@ -7,7 +7,7 @@ import type { Settings } from '../../session/config.ts'
 import type { ProxyOptions } from '../proxy/proxy.ts'
 import type { Upstreams } from '../proxy/upstream.ts'
 import { type Options, shareOption, type Values } from '../terminal/command.ts'
-import { upstreamsIn } from './agents.ts'
+import { onlySet, upstreamsIn } from './agents.ts'
 import { PLANNER_OPTIONS, plannerFrom } from './planner-options.ts'
 
 export const PROXY_OPTIONS = {
@@ -57,11 +57,7 @@ export async function proxyOptionsFrom(
   const { tuning, planner } = settings
   const policy = await plannerFrom(values, { tuning, usual: planner?.name ?? DEFAULT_PLANNER })
   return {
-    upstreams: {
-      ...upstreamsIn(env),
-      ...upstreams,
-      ...Object.fromEntries(Object.entries(named).filter(([, url]) => url)),
-    },
+    upstreams: { ...upstreamsIn(env), ...upstreams, ...onlySet(named) },
     holdout: shareOption(values.holdout, '--holdout') ?? 0,
     serverEdits: serverEditsFrom(values['server-edits']),
     ...(policy === undefined ? {} : { policy }),

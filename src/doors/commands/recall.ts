@@ -48,7 +48,8 @@ export const recall = defineCommand({
     if (query === '')
       throw new PalimpsestError('INVALID_INPUT', 'Give something to search for: palimpsest recall timezone')
     const options = { limit: numberOption(values.limit, '--limit') ?? 20, ...narrowedBy(values) }
-    const scope = scopeOf(values)
+    const { project, tag } = values
+    const scope = { project: project && /^[./]/.test(project) ? resolve(project) : project, tag }
     const { hits, behind } =
       values.session === undefined
         ? ((await (await openIfThere())?.recall(query, { ...options, ...scope })) ?? { hits: [], behind: false })
@@ -93,19 +94,7 @@ async function showAround(session: Session, id: string): Promise<Report> {
 
 async function showText(session: Session, id: string): Promise<Report> {
   const { entry, part, text } = await session.original(id)
-  return {
-    json: { session: session.id, entry, part, text },
-    *text() {
-      yield printable(text)
-    },
-  }
-}
-
-function scopeOf({ project, tag }: { project?: string | undefined; tag?: string | undefined }) {
-  return {
-    project: project && /^[./]/.test(project) ? resolve(project) : project,
-    tag,
-  }
+  return { json: { session: session.id, entry, part, text }, text: () => [printable(text)] }
 }
 
 export const restore = defineCommand({

@@ -11,7 +11,7 @@ import type { Plot } from '../../replay/plot.ts'
 import type { Pricing } from '../../replay/report.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { inSteps } from '../../view/totals.ts'
-import { defineCommand, listIn, numberOption, writeOutput } from '../terminal/command.ts'
+import { defineCommand, type Io, listIn, numberOption, writeOutput } from '../terminal/command.ts'
 import { oneLine, type Paint, printable, sparkline, table } from '../terminal/output.ts'
 import { startProgress } from '../terminal/progress.ts'
 import { copiesIn, readFound, transcriptFiles } from './transcript-files.ts'
@@ -123,9 +123,7 @@ async function readSessions(
   throw new PalimpsestError(
     'INVALID_INPUT',
     `There is no session with at least ${amount(Math.max(1, minCalls), 'call')} in ${paths.join(', ')}.`,
-    {
-      paths: [...paths],
-    },
+    { paths: [...paths] },
   )
 }
 
@@ -142,9 +140,7 @@ async function plannersOf(list: string, home: string): Promise<PlannerFactory[]>
   throw new PalimpsestError(
     'CONFIG_INVALID',
     `There is no preset ${JSON.stringify(unknown ?? list)}. Known presets: ${known}.`,
-    {
-      policy: unknown ?? list,
-    },
+    { policy: unknown ?? list },
   )
 }
 
@@ -152,10 +148,7 @@ async function plannersOf(list: string, home: string): Promise<PlannerFactory[]>
 async function play(
   sessions: readonly Found[],
   planners: readonly PlannerFactory[],
-  {
-    given,
-    io,
-  }: { given: Pick<CompareOptions, 'model' | 'cacheTtl' | 'overhead'>; io: Parameters<typeof startProgress>[0] },
+  { given, io }: { given: Pick<CompareOptions, 'model' | 'cacheTtl' | 'overhead'>; io: Io },
 ): Promise<Played[]> {
   const { tryPolicy } = await import('../../replay/measure/policies.ts')
   const { replayOptionsOf } = await import('../../replay/account.ts')

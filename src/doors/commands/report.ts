@@ -63,7 +63,7 @@ export const report = defineCommand({
     const titled = withTitles(found.map(one => one.report))
     const sessions = values['hide-names'] ? withoutNames(titled) : titled
     if (sessions.length === 0) notes.push(`There is no session with at least ${amount(minCalls, 'call')}.`)
-    const onlyJson = 'json' in values && values.json === true && values.out === undefined
+    const onlyJson = values.json && values.out === undefined
     if (sessions.length > 0 && !onlyJson) {
       const { toHtml } = await import('../../replay/report-page.ts')
       const knob = await readKnob(found, { given, seconds, progress: startProgress(io, found.length) })

@@ -1,6 +1,6 @@
 /**
- * `retention`: lists sessions that are old or large enough to remove, by rules from palimpsest.json or the command
- * line.
+ * `retention`: lists or deletes sessions that are old or take too much space, by rules from palimpsest.json or the
+ * command line.
  */
 import { resolve } from 'node:path'
 import { PalimpsestError } from '../../model/errors.ts'

@@ -241,8 +241,6 @@ async function mustRun(command: readonly string[], env: Environment): Promise<vo
   throw new PalimpsestError(
     'UNSUPPORTED',
     `${command.join(' ')} failed: ${said}. Start it yourself: palimpsest serve`,
-    {
-      command: command.join(' '),
-    },
+    { command: command.join(' ') },
   )
 }

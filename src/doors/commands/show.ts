@@ -6,13 +6,7 @@ import type { Edit, Message, Part } from '../../model/types.ts'
 import type { Look } from '../../session/look.ts'
 import type { View } from '../../session/session-view.ts'
 import { contains, describeTarget } from '../../view/edits.ts'
-import {
-  type ExplainedEdit,
-  type ExplainedMessage,
-  type ExplainedSlot,
-  explainView,
-  tokensSaved,
-} from '../../view/explain.ts'
+import { type ExplainedEdit, type ExplainedSlot, explainView, tokensSaved } from '../../view/explain.ts'
 import { defineCommand, numberOption, type Report } from '../terminal/command.ts'
 import { beginning, oneLine, type Paint, printable } from '../terminal/output.ts'
 
@@ -59,7 +53,7 @@ export async function reportView(
   return {
     json: { ...head, waiting: view.waiting, report: view.report, slots },
     *text(paint) {
-      yield `${paint.bold(session.id)}  ${amount(length, 'entry').replace('entrys', 'entries')}, policy ${head.policy}`
+      yield `${paint.bold(session.id)}  ${amount(length, 'entry', 'entries')}, policy ${head.policy}`
       yield `${amount(head.messages, 'message')} and ${amount(head.tokens, 'token')} in view; ${savedBy(view, head.saved)}`
       for (const slot of slots) yield* slotLines(slot, { full, paint })
       if (view.waiting.length > 0) yield `\n${paint.yellow(`waiting for the results of ${view.waiting.join(', ')}`)}`
@@ -100,7 +94,7 @@ function* slotLines(slot: ExplainedSlot, style: Style & { paint: Paint }): Gener
   for (const shown of slot.messages) {
     const size = paint.dim(amount(shown.tokens, 'token'))
     yield `\n${name} ${roleOf(shown.message, paint)}${pin}  ${size}`
-    yield* messageLines(shown, style)
+    for (const [index, part] of shown.message.parts.entries()) yield* partLines(part, shown.ids[index], style)
   }
   for (const edit of slot.edits) if (edit.shows) yield `  ${paint.yellow(`▲ ${describeEdit(edit)}`)}`
   yield* insideLines(slot.edits, paint)
@@ -109,10 +103,6 @@ function* slotLines(slot: ExplainedSlot, style: Style & { paint: Paint }): Gener
 function* insideLines(edits: readonly ExplainedEdit[], paint: Paint): Generator<string> {
   const inside = edits.filter(edit => !edit.shows)
   if (inside.length > 0) yield `  ${paint.dim(`  inside: ${inside.map(({ id }) => id).join(', ')}`)}`
-}
-
-function* messageLines({ message, ids }: ExplainedMessage, style: Style & { paint: Paint }): Generator<string> {
-  for (const [index, part] of message.parts.entries()) yield* partLines(part, ids[index], style)
 }
 
 function* partLines(part: Part, id: string | undefined, { full, paint }: Style & { paint: Paint }): Generator<string> {

@@ -1,6 +1,6 @@
 /** The text of a status line, from the service: how full the window is, the savings, and the share of cache reads. */
 import { isRecord, parseJson } from '../../model/json.ts'
-import { asDollars } from '../../model/text.ts'
+import { amount, asDollars } from '../../model/text.ts'
 import { isSegment } from '../../session/live-context.ts'
 
 /** A status line is redrawn often, so it must not wait. */
@@ -67,7 +67,7 @@ export function statusText(status: Status | Absent): string {
   const { tokens, window, edits, saved, cached, isCold, nextUsd } = status
   const told = [
     `${Math.round(tokens / 1000)}k of ${Math.round(window / 1000)}k tokens`,
-    `${asDollars(saved)} saved by ${edits} ${edits === 1 ? 'edit' : 'edits'}`,
+    `${asDollars(saved)} saved by ${amount(edits, 'edit')}`,
     ...(cached === null ? [] : [`${Math.round(100 * cached)} % from cache`]),
     ...(isCold ? [`cache cold: next call ${asDollars(nextUsd)}, ${freeNow(status)}`] : []),
   ]

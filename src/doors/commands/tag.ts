@@ -1,4 +1,4 @@
-/** `tag` and `rename`: a user's own tags on a session, to find, keep or remove many at once, and its own title. */
+/** `tag` and `rename`: give a session tags, by which sessions are found, kept or removed together, and a title. */
 import { defineCommand, listIn } from '../terminal/command.ts'
 import { printable } from '../terminal/output.ts'
 

@@ -58,7 +58,7 @@ export async function* sessionsFound(file: FoundFile, notes: string[]): AsyncGen
   }
 }
 
-/** For the sessions of each file the calls that another session had first. Reads all the files. */
+/** For each session of each file, the calls that it copied from another session. Reads all files. */
 export async function copiesIn(
   files: readonly FoundFile[],
   limit = Number.POSITIVE_INFINITY,

@@ -26,8 +26,7 @@ export const welcome = defineCommand({
     const { models = {} } = await settingsFor(home)
     const seen = await look(io.env, { models })
     const told = { steps: nextSteps(seen), program: programName(io.env) }
-    const asks =
-      'isTTY' in io.stdin && io.stdin.isTTY === true && io.stdout.isTTY === true && !('json' in context.values)
+    const asks = 'isTTY' in io.stdin && io.stdin.isTTY === true && io.stdout.isTTY === true && !context.values.json
     if (!asks) return { json: { ...seen, next: told.steps }, text: paint => lines(seen, { ...told, paint }) }
     const paint = createPaint(wantsColour(io.env, true))
     for (const line of lines(seen, { ...told, paint })) io.stdout.write(`${line}\n`)
@@ -75,7 +74,7 @@ async function look(env: Context['io']['env'], pricing: Pricing): Promise<Seen> 
 /** How many files are tried, newest first. A file that cannot be read, or without a model call, is skipped. */
 const TRIED = 20
 
-/** What the newest session cost, its segments and subagents included: those of one file are one to its user. */
+/** The cost of the newest session, with its segments and subagents. */
 async function lastOf(own: readonly OwnSession[], pricing: Pricing): Promise<Seen['last']> {
   const { SAMPLE_FILE } = await import('../../session/sample.ts')
   for (const newest of [...own.slice(0, TRIED), { path: SAMPLE_FILE }]) {
@@ -110,7 +109,7 @@ function familyOf(newest: FoundFile, own: readonly OwnSession[]): FoundFile[] {
   return [main, ...own.filter(({ path }) => dirname(path) === agents)]
 }
 
-/** The sessions of a file that made calls. Of a file that began as a copy, only its own calls count. */
+/** Reports on the sessions of a file that made calls. Calls that were copied from another file do not count. */
 async function reportsOn(file: FoundFile, own: readonly OwnSession[], pricing: Pricing): Promise<SessionReport[]> {
   const { copiesIn, readFound } = await import('./transcript-files.ts')
   const { withCopies } = await import('../../session/copied-calls.ts')

@@ -64,7 +64,7 @@ function notesOn({ calls }: Timeline, found: Why): string[] {
 
 type Looked = { timeline: Timeline; isSubagent: boolean; notes: string[] }
 
-/** Of a file with several sessions (segments, subagents), the longest is taken and the others are named. */
+/** Takes the longest session of a file with several (segments, subagents), and names the others in a note. */
 async function timelineFor(
   name: string,
   { home, open }: { home: string; open: () => Promise<Palimpsest> },

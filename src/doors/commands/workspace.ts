@@ -11,8 +11,8 @@ export const workspace = defineCommand({
   details:
     'init creates missing files and leaves the others alone. show prints what a session is given at its start\n' +
     '(and creates missing files, as a session does). path prints the folder: ~/.agent/workspace, unless --dir or\n' +
-    'PALIMPSEST_WORKSPACE names another. With PALIMPSEST_DATABASE_URL and neither of these, the files are in the database.\nadded lists the lines added by agents, with session and entry; undo ID\n' +
-    'removes one of them.',
+    'PALIMPSEST_WORKSPACE names another. With PALIMPSEST_DATABASE_URL and neither of these, the files are in the database.\n' +
+    'added lists the lines added by agents, with session and entry; undo ID removes one of them.',
   examples: ['palimpsest workspace init', 'palimpsest workspace show', 'cd "$(palimpsest workspace path)"'],
   options: { dir: { type: 'string', value: 'DIR', about: 'the folder of the knowledge files' } },
   async run({ args, values, home, io }) {
