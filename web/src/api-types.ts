@@ -167,7 +167,11 @@ export type Deleted = { deleted: boolean; sessions: Array<{ session: string; eve
 
 export type SecretPlace = { event: number; type: string; entry?: number; part?: number; kind: string; hint: string }
 
-export type Redacted = { redacted: boolean; sessions: Array<{ session: string; kinds: Record<string, number> }> }
+export type Redacted = {
+  redacted: boolean
+  sessions: Array<{ session: string; kinds: Record<string, number> }>
+  history?: Record<string, number>
+}
 
 export type MessageInput = 
   | {

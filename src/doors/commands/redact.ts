@@ -5,21 +5,21 @@ import { SHORTEST_TEXT, type ToRedact, toPattern } from '../../ledger/redaction.
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount } from '../../model/text.ts'
 import { allNames } from '../../session/every-session.ts'
+import type { Covered } from '../server/redactions.ts'
 import { defineCommand, type Report } from '../terminal/command.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { printable } from '../terminal/output.ts'
 import { BY } from './delete.ts'
-
-type Covered = { session: string; kinds: Record<string, number> }
 
 export const redact = defineCommand({
   name: 'redact',
   summary: 'redact secrets, a text or a pattern in the ledger permanently',
   usage: '[SESSION]',
   details:
-    'In one session or in all. A mask of the same length replaces the text in messages, edits, kept files and the search\n' +
-    'index. This cannot be undone. Hashes are computed anew from there on, and an event records time and author. Forks that\n' +
-    'share the text are changed too. Clients can continue the conversation. Remember to replace a leaked key.',
+    'In one session or in all, and in the history of the chat. A mask of the same length replaces the text in messages,\n' +
+    'edits, kept files and the search index. This cannot be undone. Hashes are computed anew from there on, and an event\n' +
+    'records time and author. Forks that share the text are changed too. Clients can continue the conversation. Remember to\n' +
+    'replace a leaked key.',
   examples: [
     'palimpsest redact --secrets',
     'palimpsest redact fix-login --text "the passphrase" --dry-run',
@@ -35,21 +35,21 @@ export const redact = defineCommand({
   async run({ args: [only], values, open, io, home }) {
     const what = toRedact(values)
     const pal = await open()
-    const names = only === undefined ? await allNames(pal) : [only]
-    const { redactSessions, toBeRedacted } = await import('../server/redactions.ts')
-    const found = await toBeRedacted(pal, names, what)
+    const scope = { pal, names: only === undefined ? await allNames(pal) : [only], history: true }
+    const { isNothing, redactSessions, toBeRedacted } = await import('../server/redactions.ts')
+    const found = await toBeRedacted(scope, what)
     const report = reportOf(found)
-    if (values['dry-run'] || found.length === 0) return { ...report, notes: ['Nothing was redacted.'] }
+    if (values['dry-run'] || isNothing(found)) return { ...report, notes: ['Nothing was redacted.'] }
     if (!values.yes) {
       io.stderr.write(`${linesOf(found).join('\n')}\n`)
       if (!(await confirm(io, 'Redact permanently?'))) return { ...report, notes: ['Nothing was redacted.'], exit: 1 }
     }
     const { openServerStore } = await import('../server/server-store.ts')
     const store = await openServerStore(home, io.env)
-    const sessions = found.map(({ session }) => session)
-    const redacted = await redactSessions({ pal, store }, sessions, what, { by: BY }).finally(() => store.close())
-    const done = reportOf(redacted.map(({ session, kinds }) => ({ session, kinds })))
-    return { ...done, notes: [`Redacted ${amount(redacted.length, 'session')}.`] }
+    const names = found.sessions.map(({ session }) => session)
+    const done = await redactSessions({ ...scope, names }, what, { store, by: BY }).finally(() => store.close())
+    const history = done.history ? ' and the history of the chat' : ''
+    return { ...reportOf(done), notes: [`Redacted ${amount(done.sessions.length, 'session')}${history}.`] }
   },
 })
 
@@ -66,14 +66,15 @@ function toRedact({ secrets, text, pattern }: Given): ToRedact {
   return text === undefined ? { secrets: true } : { text }
 }
 
-function reportOf(sessions: readonly Covered[]): Report {
-  return { json: { sessions }, text: () => linesOf(sessions) }
+function reportOf(covered: Covered): Report {
+  return { json: covered, text: () => linesOf(covered) }
 }
 
-function linesOf(sessions: readonly Covered[]): string[] {
-  return sessions.map(({ session, kinds }) => {
-    return `${printable(session)}  ${Object.entries(kinds)
+function linesOf({ sessions, history }: Covered): string[] {
+  const line = (name: string, kinds: Record<string, number>) =>
+    `${name}  ${Object.entries(kinds)
       .map(([kind, times]) => `${kind} (${times})`)
       .join(', ')}`
-  })
+  const ofSessions = sessions.map(({ session, kinds }) => line(printable(session), kinds))
+  return history ? [...ofSessions, line('chat-history.jsonl', history)] : ofSessions
 }

@@ -3,17 +3,20 @@
  * several lines is one entry. Only its owner can read the file. An unreadable line is skipped: the history is a
  * convenience, and must never keep a chat from starting.
  */
-import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { storeOf } from '../../files/folder.ts'
+import { covered, placesIn, type ToRedact } from '../../ledger/redaction.ts'
 
 const KEPT = 1000
+const FILE = 'chat-history.jsonl'
 
 export class History {
   readonly #path: string
   #entries: string[]
 
   constructor(home: string) {
-    this.#path = join(home, 'chat-history.jsonl')
+    this.#path = join(home, FILE)
     this.#entries = read(this.#path)
     if (this.#entries.length > KEPT * 2) this.#shorten()
   }
@@ -44,6 +47,29 @@ export class History {
   }
 }
 
+/** Covers texts in the history of a home, unless it is a preview. Returns how many of each kind there are. */
+export async function redactHistory(
+  home: string,
+  what: ToRedact,
+  { preview }: { preview: boolean },
+): Promise<Record<string, number>> {
+  const kinds: Record<string, number> = {}
+  if (!existsSync(join(home, FILE))) return kinds
+  const cover = (text: string) => {
+    const places = placesIn(text, what)
+    for (const { kind } of places) kinds[kind] = (kinds[kind] ?? 0) + 1
+    return covered(text, places)
+  }
+  const coverLine = (line: string) => {
+    const entry = entryIn(line)
+    return entry === undefined ? cover(line) : JSON.stringify(cover(entry))
+  }
+  const coverAll = (text: string) => text.split('\n').map(coverLine).join('\n')
+  if (preview) coverAll(readFileSync(join(home, FILE), 'utf8'))
+  else await storeOf(home).change(FILE, now => now && coverAll(now))
+  return kinds
+}
+
 function read(path: string): string[] {
   let text: string
   try {
@@ -51,12 +77,14 @@ function read(path: string): string[] {
   } catch {
     return []
   }
-  return text.split('\n').flatMap(line => {
-    try {
-      const entry: unknown = JSON.parse(line)
-      return typeof entry === 'string' ? [entry] : []
-    } catch {
-      return []
-    }
-  })
+  return text.split('\n').flatMap(line => entryIn(line) ?? [])
+}
+
+function entryIn(line: string): string | undefined {
+  try {
+    const entry: unknown = JSON.parse(line)
+    return typeof entry === 'string' ? entry : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -1,10 +1,20 @@
 /** `redact` from end to end: the text is gone from every file, the chain holds, and clients can continue. */
 import assert from 'node:assert/strict'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { chainOf } from '../../../src/doors/proxy/conversation.ts'
+import { History } from '../../../src/doors/terminal/history.ts'
 import { lastLink } from '../../../src/ledger/redaction.ts'
 import type { Message } from '../../../src/model/types.ts'
 import { openPalimpsest } from '../../../src/session/engine.ts'
@@ -52,6 +62,9 @@ before(async () => {
   await fork.append(says('I do not say it.'))
   await (await pal.session('other')).append(user('nothing secret'))
   mkdirSync(join(HOME, 'archive'))
+  const history = new History(HOME)
+  for (const typed of [`use ${TOKEN}`, PHRASE, 'unchanged']) history.add(typed)
+  appendFileSync(join(HOME, 'chat-history.jsonl'), `{broken ${TOKEN}\n`)
   writeFileSync(join(HOME, 'archive/talk_1.json'), JSON.stringify({ session: 'talk', text: [TOKEN, PHRASE] }))
 })
 
@@ -83,6 +96,7 @@ describe('redact', () => {
     const home = copied('asked')
     const shown = await run(home, 'redact', '--secrets', '--dry-run')
     assert.match(shown.stdout, /^talk {2}GitHub token \(\d+\)$/m)
+    assert.match(shown.stdout, /^chat-history.jsonl {2}GitHub token \(2\)$/m)
     assert.ok(!shown.stdout.includes('other'))
     assert.match((await run(home, 'redact', '--secrets')).stderr, /Use --yes to go ahead/)
     assert.match((await run(home, 'redact')).stderr, /Use --secrets, --text/)
@@ -103,6 +117,21 @@ describe('redact', () => {
     for (const name of ['talk', 'fork']) assert.match(verified.stdout, new RegExp(`whole {4}${name} `))
     assert.equal(verified.stdout.match(/redacted from event \d+ on, .* by admin:cli: GitHub token/g)?.length, 2)
     assert.equal(verified.stdout.match(/by admin:cli: text/g)?.length, 2)
+  })
+
+  test('covers it in the history of the chat, also when no session has it, and keeps the other lines', async () => {
+    const home = copied('history')
+    const typed = ['one', 'two "xyz"\nlines', 'three xyz']
+    const history = new History(home)
+    for (const text of typed) history.add(text)
+    const pattern = ['redact', '--pattern', '"xyz"\nl']
+    assert.deepEqual(JSON.parse((await run(home, ...pattern, '--dry-run', '--json')).stdout), {
+      sessions: [],
+      history: { pattern: 1 },
+    })
+    assert.match((await run(home, ...pattern, '--yes')).stderr, /Redacted 0 sessions and the history of the chat/)
+    assert.deepEqual(new History(home).newestFirst.slice(0, 4), ['three xyz', 'two *******ines', 'one', 'unchanged'])
+    assert.match((await run(home, ...pattern, '--yes')).stderr, /Nothing was redacted/)
   })
 
   test('covers what a pattern matches, and refuses one that is none', async () => {

@@ -2,7 +2,13 @@
  * Redacting over HTTP: likely secrets are listed, a preview changes nothing, and callers reach only their own sessions.
  */
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
+import type { Role } from '../../../src/doors/server/server-store.ts'
+import { History } from '../../../src/doors/terminal/history.ts'
+import { openPalimpsest } from '../../../src/session/engine.ts'
 import { said, startServer } from './harness.ts'
 
 const { server, call, token } = await startServer({ requireToken: true, clock: () => 1 })
@@ -89,4 +95,21 @@ test('what is not there, and a text that is everywhere, are refused', async () =
   assert.equal((await call('POST', '/redactions', { token: alice, body })).status, 404)
   assert.equal((await call('POST', '/redactions', { token: alice, body: { text: 'abc' } })).status, 422)
   assert.equal((await call('POST', '/redactions', { token: alice, body: {} })).status, 422)
+})
+
+test('the history of the chat is the home’s: an admin redacts it, another user neither changes it nor learns of it', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'palimpsest-redactions-'))
+  after(() => rmSync(home, { recursive: true, force: true }))
+  const served = await startServer({ requireToken: true, pal: await openPalimpsest({ home }) })
+  after(() => served.server.close())
+  new History(home).add('my word is xylophone')
+  const redact = async (role: Role, preview = false) => {
+    const { token } = await served.token('ann', role)
+    return (await served.call('POST', '/redactions', { token, body: { text: 'xylophone', preview } })).json
+  }
+  assert.deepEqual(await redact('user'), { redacted: true, sessions: [] })
+  assert.deepEqual(await redact('admin', true), { redacted: false, sessions: [], history: { text: 1 } })
+  assert.deepEqual(new History(home).newestFirst, ['my word is xylophone'])
+  assert.deepEqual(await redact('admin'), { redacted: true, sessions: [], history: { text: 1 } })
+  assert.deepEqual(new History(home).newestFirst, ['my word is *********'])
 })
