@@ -28,8 +28,6 @@ export async function exportSession(pal: Palimpsest, name: string): Promise<Whol
 
 const count = z.int().min(0)
 const author = z.union([z.enum(['agent', 'user', 'engine']), z.templateLiteral(['policy:', z.string()])])
-const ids = z.array(z.string()).min(1)
-const placed = { seq: count, at: z.number() }
 
 const isMessage = (value: unknown): boolean => {
   try {
@@ -70,57 +68,49 @@ const edit = z.strictObject({
   mark: z.string().optional(),
 })
 
-const told = {
-  miss: z.looseObject({ cause: z.string(), tokens: z.number() }).optional(),
-  server: z.array(z.looseObject({ type: z.string() })).optional(),
-  dropped: z.number().optional(),
+/** An event with a schema for each of its fields; a missing one is a type error. */
+function shape<
+  T extends Event['type'],
+  F extends Record<Exclude<keyof Extract<Event, { type: T }>, 'type'>, z.ZodType>,
+>(type: T, fields: F) {
+  return z.strictObject({ seq: count, at: z.number(), type: z.literal(type), ...fields })
 }
-const usage = z.record(z.string(), z.union([z.number(), z.string()]))
-const text = z.string().nullable().optional()
+
+const switched = { edits: z.array(z.string()).min(1), by: author, why: z.string().optional() }
+const covered = z.strictObject({
+  length: count,
+  hash: z.string(),
+  places: z.array(z.strictObject({ kind: z.string(), start: count, end: count })),
+})
 
 const event = z.discriminatedUnion('type', [
-  z.strictObject({ ...placed, type: z.literal('entry'), message }),
-  z.strictObject({ ...placed, type: z.literal('edit'), edits: z.array(edit), decision: z.string().optional() }),
-  z.strictObject({
-    ...placed,
-    type: z.enum(['revert', 'reapply']),
-    edits: ids,
-    by: author,
-    why: z.string().optional(),
+  shape('entry', { message }),
+  shape('edit', { edits: z.array(edit), decision: z.string().optional() }),
+  shape('revert', switched),
+  shape('reapply', switched),
+  shape('pin', { entry: count, part: count.optional(), on: z.boolean(), by: author }),
+  shape('decision', { text: z.string() }),
+  shape('usage', {
+    usage: z.record(z.string(), z.union([z.number(), z.string()])),
+    shown: z.number().optional(),
+    edited: z.literal(true).optional(),
+    miss: z.looseObject({ cause: z.string(), tokens: z.number() }).optional(),
+    server: z.array(z.looseObject({ type: z.string() })).optional(),
+    dropped: z.number().optional(),
   }),
-  z.strictObject({
-    ...placed,
-    type: z.literal('pin'),
-    entry: count,
-    part: count.optional(),
-    on: z.boolean(),
-    by: author,
-  }),
-  z.strictObject({ ...placed, type: z.literal('decision'), text: z.string() }),
-  z.strictObject({ ...placed, type: z.literal('usage'), usage, shown: z.number().optional(), ...told }),
-  z.strictObject({
-    ...placed,
-    type: z.literal('file'),
+  shape('file', {
     action: z.enum(['read', 'write']),
     path: z.string(),
     hash: z.string(),
-    before: text,
-    after: text,
+    before: z.string().nullable().optional(),
+    after: z.string().nullable().optional(),
     intent: z.string().optional(),
   }),
-  z.strictObject({
-    ...placed,
-    type: z.literal('redact'),
+  shape('redact', {
     by: z.string(),
     kinds: z.record(z.string(), count),
     ...{ from: count, events: count, head: z.string(), salt: z.string(), link: z.string() },
-    texts: z.array(
-      z.strictObject({
-        length: count,
-        hash: z.string(),
-        places: z.array(z.strictObject({ kind: z.string(), start: count, end: count })),
-      }),
-    ),
+    texts: z.array(covered),
   }),
 ])
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { TranscriptSession } from '../../src/formats/transcripts/sessions.ts'
+import type { Event } from '../../src/model/types.ts'
 import { openPalimpsest, type Palimpsest } from '../../src/session/engine.ts'
 import { everySession } from '../../src/session/every-session.ts'
 import { importSession } from '../../src/session/import-transcript.ts'
@@ -122,11 +123,18 @@ async function change(pal: Palimpsest, what: string, at: number): Promise<void> 
     await session.apply([{ target: { type: 'part', entry: at, part: 0 }, replacement: 'short', why: 'long' }])
   else if (what === 'undo' && last) await session.undo(last)
   else if (what === 'pin') await session.pin(at)
-  else if (what === 'usage') await session.record({ type: 'usage', usage: { input: at, cacheRead: 7, model: 'gpt-5' } })
+  else if (what === 'usage') await session.record(usageAt(at))
   else if (what === 'title') await pal.entitle('talk', `About ${at}`)
   else if (what === 'redact') await pal.redact(['talk'], { text: 'login' }, { by: 'admin:cli' })
   else if (what === 'fork') await session.fork(at, `talk-${at}`)
   else if (what === 'view') await session.view()
+}
+
+/** With every field that a report can have. */
+function usageAt(at: number): Required<Extract<Event, { type: 'usage' }>> {
+  const usage = { input: at, cacheRead: 7, model: 'gpt-5' }
+  const server = [{ type: 'clear_tool_uses', toolUses: at }]
+  return { type: 'usage', usage, shown: at, edited: true, miss: { cause: 'edit', tokens: at }, server, dropped: at }
 }
 
 /** Some of what is tried is not allowed there: nothing has happened then. */
