@@ -77,7 +77,7 @@ const ROWS: readonly Row[] = [
   },
   {
     file: 'src/ledger/database.ts',
-    line: 'if (!statement) this.#statements.set(sql, (statement = this.#db.prepare(sql)))',
+    line: 'if (!statement) this.#prepared.set(sql, (statement = this.#db.prepare(sql)))',
     texts: ['true'],
     why: 'a statement that is prepared again is the same statement; it only takes longer',
   },
@@ -104,12 +104,6 @@ const ROWS: readonly Row[] = [
     line: 'for (let from = there.length; from < rows.length; from += EVENTS_PER_BATCH) {',
     texts: ['<='],
     why: 'one more append, of no events, changes nothing',
-  },
-  {
-    file: 'src/ledger/sqlite-index.ts',
-    line: 'if (!statement) this.#statements.set(sql, (statement = this.#db.prepare(sql)))',
-    texts: ['true'],
-    why: 'a statement that is prepared again is the same statement; it only takes longer',
   },
   {
     file: 'src/ledger/filling.ts',
@@ -218,12 +212,6 @@ const ROWS: readonly Row[] = [
     line: 'this.#used.delete(key)',
     texts: [';'],
     why: 'a session is brought up to date again, to the same time; it only takes longer',
-  },
-  {
-    file: 'src/ledger/sqlite.ts',
-    line: 'if (!statement) this.#statements.set(sql, (statement = this.#db.prepare(sql)))',
-    texts: ['true'],
-    why: 'a statement that is prepared again is the same statement; it only takes longer',
   },
   {
     file: 'src/ledger/sqlite-index.ts',

@@ -1,7 +1,6 @@
 /** A store that announces its writes: the session, the kind of change, its events, and the time. */
 
-import type { LedgerStore } from './store.ts'
-import { earlyOf } from './store.ts'
+import { earlyOf, type LedgerStore } from './store.ts'
 
 /**
  * `session` is the id in the ledger. `described`: the session was created or its meta changed. After `redacted` or

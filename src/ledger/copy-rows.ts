@@ -70,15 +70,15 @@ export function* putRow(table: string, row: SqlRow, key: readonly string[]): Ste
   const insert = `INSERT INTO ${table} (${columns.map(quoted).join(', ')}) VALUES (${places}) ON CONFLICT DO NOTHING`
   const added = yield* countOf(insert, valuesIn(row, columns))
   const is = key.map(column => `${quoted(column)} = ?`).join(' AND ')
-  const [there] = yield* rowsOf(
+  const [stored] = yield* rowsOf(
     `SELECT ${columns.map(quoted).join(', ')} FROM ${table} WHERE ${is}`,
     valuesIn(row, key),
   )
-  if (!there || rowText(there) !== rowText(row)) return 'differs'
+  if (!stored || rowText(stored) !== rowText(row)) return 'differs'
   return added > 0 ? 'added' : 'same'
 }
 
-export function rowName(table: string, row: SqlRow, key: readonly string[]): string {
+function rowName(table: string, row: SqlRow, key: readonly string[]): string {
   return `${table} ${key.map(column => String(row[column])).join(' ')}`
 }
 

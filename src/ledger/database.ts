@@ -12,13 +12,39 @@ export type Migrations = readonly (readonly [name: string, sql: string])[]
 export type SqlValue = string | number | bigint | null
 export type SqlRow = Record<string, unknown>
 
+/** The statements of a database, each prepared once. */
+export class Statements {
+  readonly #db: DatabaseSync
+  readonly #prepared = new Map<string, StatementSync>()
+
+  constructor(db: DatabaseSync) {
+    this.#db = db
+  }
+
+  prepare(sql: string): StatementSync {
+    let statement = this.#prepared.get(sql)
+    if (!statement) this.#prepared.set(sql, (statement = this.#db.prepare(sql)))
+    return statement
+  }
+
+  all(sql: string, values: readonly (SqlValue | Uint8Array)[] = []): SqlRow[] {
+    return this.prepare(sql).all(...values)
+  }
+
+  /** The number of rows that changed. */
+  run(sql: string, values: readonly (SqlValue | Uint8Array)[] = []): number {
+    return Number(this.prepare(sql).run(...values).changes)
+  }
+}
+
 export class SqliteFile {
   readonly #db: DatabaseSync
-  readonly #statements = new Map<string, StatementSync>()
+  readonly #statements: Statements
   #closed = false
 
   constructor(path: string, { migrations, busyMs = 5000 }: { migrations: Migrations; busyMs?: number }) {
     this.#db = openDatabase(path)
+    this.#statements = new Statements(this.#db)
     guard(() => {
       this.#db.exec(`PRAGMA busy_timeout = ${busyMs}`)
       this.#db.exec('PRAGMA journal_mode = WAL')
@@ -28,16 +54,16 @@ export class SqliteFile {
   }
 
   all(sql: string, values: readonly SqlValue[] = []): SqlRow[] {
-    return guard(() => this.#prepare(sql).all(...values))
+    return guard(() => this.#statements.all(sql, values))
   }
 
   get(sql: string, values: readonly SqlValue[] = []): SqlRow | undefined {
-    return guard(() => this.#prepare(sql).get(...values))
+    return guard(() => this.#statements.prepare(sql).get(...values))
   }
 
   /** The number of rows that changed. */
   run(sql: string, values: readonly SqlValue[] = []): number {
-    return guard(() => Number(this.#prepare(sql).run(...values).changes))
+    return guard(() => this.#statements.run(sql, values))
   }
 
   /** All or nothing. Reads inside the transaction see the state that it will commit. */
@@ -52,12 +78,6 @@ export class SqliteFile {
   close(): void {
     if (!this.#closed) this.#db.close()
     this.#closed = true
-  }
-
-  #prepare(sql: string): StatementSync {
-    let statement = this.#statements.get(sql)
-    if (!statement) this.#statements.set(sql, (statement = this.#db.prepare(sql)))
-    return statement
   }
 }
 

@@ -34,6 +34,8 @@ const MERGED_AT_ONCE = 8
 const LARGEST_SEGMENT = 16_384
 /** The call of a result is looked for among this many events before the result. */
 const CALL_WITHIN_EVENTS = 400
+/** A search for a text inside words reads at most this many blocks. */
+export const MAX_BLOCKS_READ = 4000
 
 /** Which session holds which stretch of a session's events, oldest first. */
 export type Lineage = readonly { key: number; upTo: number }[]
@@ -50,7 +52,7 @@ export type NewSegment = {
   vocabulary: Vocabulary
 }
 
-/** What filling needs of a store. */
+/** The part of a store that filling uses. */
 export interface IndexTables {
   /** How far a session is indexed; undefined where there is no such session. */
   done(key: number): Now<Done | undefined>

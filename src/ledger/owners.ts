@@ -9,8 +9,7 @@
 import { createHash } from 'node:crypto'
 import { basename, join } from 'node:path'
 import type { Scope } from '../recall/index.ts'
-import type { LedgerStore, SessionRow } from './store.ts'
-import { earlyOf } from './store.ts'
+import { earlyOf, type LedgerStore, type SessionRow } from './store.ts'
 import type { Tombstone } from './tombstones.ts'
 
 const OWNED = /^@([^/]+)\/(.+)$/s

@@ -85,7 +85,7 @@ function* changesIn(tables: FamilyTables, session: FamilySession, { what, salt }
   return changes
 }
 
-/** Every session with a changed row, with the old end of its chain and the conversation that its client has. */
+/** Every session with a changed row, with the old end of its chain and the hash of its client's conversation. */
 function* affectedBy(tables: FamilyTables, changes: readonly Change[]): Steps<Affected[]> {
   const family = new Map<number, FamilySession>()
   const waiting: FamilySession[] = []

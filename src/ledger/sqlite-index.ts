@@ -3,12 +3,13 @@
  *
  * The index is derived, so its commits do not wait for the disk.
  */
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
+import { firstIndex } from '../model/first-index.ts'
 import { parseJson } from '../model/json.ts'
 import type { DocumentKey, Place, Posting } from '../recall/index.ts'
 import { blocksInAll, gramsIn, termsHolding } from '../recall/inside.ts'
 import { type Segment, toSegment } from '../recall/postings.ts'
-import { inTransaction, type SqlValue } from './database.ts'
+import { inTransaction, type SqlValue, Statements } from './database.ts'
 import {
   type Done,
   type FreshDocument,
@@ -17,6 +18,7 @@ import {
   type IndexTables,
   indexSome,
   type Lineage,
+  MAX_BLOCKS_READ,
   mergeSome,
   type NewSegment,
   toPlace,
@@ -43,15 +45,12 @@ export const RECALL_TABLES = `
 
 /** Few enough that the statements for all smaller numbers can be kept. */
 const ROWS_PER_STATEMENT = 32
-/** A search for a text inside words reads at most this many blocks. */
-const MAX_BLOCKS_READ = 4000
-
 const OF_SEGMENTS = ['recall_postings', 'recall_words', 'recall_grams']
 
 export class SqliteIndex implements IndexTables {
   readonly #db: DatabaseSync
   readonly #lineageOf: (key: number) => Lineage
-  readonly #statements = new Map<string, StatementSync>()
+  readonly #sql: Statements
   /** Segments never change, so they are cached once read. The list stays the same one while no segment comes or goes. */
   #segments = new Map<number, Segment>()
   #list: readonly Segment[] = []
@@ -60,13 +59,14 @@ export class SqliteIndex implements IndexTables {
 
   constructor(db: DatabaseSync, options: { sync: 'FULL' | 'NORMAL'; lineageOf: (key: number) => Lineage }) {
     this.#db = db
+    this.#sql = new Statements(db)
     this.#sync = options.sync
     this.#lineageOf = options.lineageOf
   }
 
   /** The sessions with events that are not in the index yet. */
   behind(): number[] {
-    const rows = this.#all(
+    const rows = this.#sql.all(
       `SELECT s.key FROM sessions s LEFT JOIN recall_done d ON d.session = s.key
        WHERE EXISTS (SELECT 1 FROM events WHERE ${OWN} AND id > (s.key << 32) + coalesce(d.seq, s.fork_seq, -1))`,
     )
@@ -89,10 +89,10 @@ export class SqliteIndex implements IndexTables {
 
   segments(): readonly Segment[] {
     // Other connections' commits change this number; our own clear the list.
-    const version = Number(this.#all('PRAGMA data_version')[0]!['data_version'])
+    const version = Number(this.#sql.all('PRAGMA data_version')[0]!['data_version'])
     if (version === this.#version) return this.#list
     this.#version = version
-    const ids = this.#all('SELECT id FROM recall_segments ORDER BY id').map(row => Number(row['id']))
+    const ids = this.#sql.all('SELECT id FROM recall_segments ORDER BY id').map(row => Number(row['id']))
     if (ids.length === this.#list.length && ids.every((id, i) => this.#list[i]!.id === id)) return this.#list
     this.#list = ids.flatMap(id => this.#segments.get(id) ?? this.segment(id) ?? [])
     this.#segments = new Map(this.#list.map(segment => [segment.id, segment]))
@@ -100,7 +100,7 @@ export class SqliteIndex implements IndexTables {
   }
 
   postings(terms: readonly string[], segments: readonly number[]): Map<string, Posting[]> {
-    const statement = this.#prepare(
+    const statement = this.#sql.prepare(
       `SELECT p.segment, p.data FROM json_each(?) j JOIN recall_postings p ON p.segment = j.value AND p.term = ?`,
     )
     // Rows as arrays: 11 ms for 20,000 of them, instead of 41 as objects. Node has this since 22.16.
@@ -118,12 +118,10 @@ export class SqliteIndex implements IndexTables {
     const found = new Set<string>()
     for (const segment of [...segments].reverse()) {
       if (found.size >= limit) break
-      const rows = this.#all('SELECT term FROM recall_postings WHERE segment = ? AND term >= ? AND term < ? LIMIT ?', [
-        segment,
-        text,
-        `${text}\u{10ffff}`,
-        limit,
-      ])
+      const rows = this.#sql.all(
+        'SELECT term FROM recall_postings WHERE segment = ? AND term >= ? AND term < ? LIMIT ?',
+        [segment, text, `${text}\u{10ffff}`, limit],
+      )
       for (const row of rows) found.add(String(row['term']))
     }
     return [...found].slice(0, limit)
@@ -136,7 +134,7 @@ export class SqliteIndex implements IndexTables {
       if (found.size >= limit || left <= 0) break
       const blocks = this.#blocksWith(segment, text).slice(0, left)
       left -= blocks.length
-      const rows = this.#all(
+      const rows = this.#sql.all(
         'SELECT w.words FROM json_each(?) j JOIN recall_words w ON w.segment = ? AND w.block = j.value',
         [JSON.stringify(blocks), segment],
       )
@@ -149,11 +147,13 @@ export class SqliteIndex implements IndexTables {
   #blocksWith(segment: number, text: string): number[] {
     const lists: Uint8Array[] = []
     for (const gram of gramsIn(text)) {
-      const [row] = this.#all('SELECT blocks FROM recall_grams WHERE segment = ? AND gram = ?', [segment, gram])
+      const [row] = this.#sql.all('SELECT blocks FROM recall_grams WHERE segment = ? AND gram = ?', [segment, gram])
       if (row) lists.push(bytes(row['blocks']))
-      else if (this.#all('SELECT 1 FROM recall_grams WHERE segment = ? LIMIT 1', [segment]).length > 0) return []
+      else if (this.#sql.all('SELECT 1 FROM recall_grams WHERE segment = ? LIMIT 1', [segment]).length > 0) return []
       else
-        return this.#all('SELECT block FROM recall_words WHERE segment = ?', [segment]).map(own => Number(own['block']))
+        return this.#sql
+          .all('SELECT block FROM recall_words WHERE segment = ?', [segment])
+          .map(own => Number(own['block']))
     }
     return blocksInAll(lists)
   }
@@ -161,7 +161,7 @@ export class SqliteIndex implements IndexTables {
   places(documents: readonly DocumentKey[], nameOf: (key: number) => string): (Place | undefined)[] {
     const names = new Map([...new Set(documents.map(({ session }) => session))].map(key => [key, nameOf(key)]))
     return documents.map(({ session, number }) => {
-      const [row] = this.#all('SELECT seq, part, start, size, print FROM recall_documents WHERE id = ?', [
+      const [row] = this.#sql.all('SELECT seq, part, start, size, print FROM recall_documents WHERE id = ?', [
         idOf(session, number),
       ])
       return row && toPlace(row, names.get(session)!)
@@ -170,19 +170,15 @@ export class SqliteIndex implements IndexTables {
 
   /** The number of a session's last document up to an event, or -1: documents are numbered as events are. */
   lastDocument(key: number, seq: number): number {
-    let low = -1
-    let high = this.done(key)?.documents ?? 0
-    while (low < high) {
-      const middle = (low + high + 1) >> 1
-      const [row] = this.#all('SELECT seq FROM recall_documents WHERE id = ?', [idOf(key, middle)])
-      if (row && Number(row['seq']) <= seq) low = middle
-      else high = middle - 1
+    const isAfter = (number: number) => {
+      const [row] = this.#sql.all('SELECT seq FROM recall_documents WHERE id = ?', [idOf(key, number)])
+      return !row || Number(row['seq']) > seq
     }
-    return low
+    return firstIndex(this.done(key)?.documents ?? 0, isAfter) - 1
   }
 
   done(key: number): Done | undefined {
-    const [row] = this.#all(
+    const [row] = this.#sql.all(
       `SELECT coalesce(d.seq, s.fork_seq, -1) AS seq, coalesce(d.documents, 0) AS documents
        FROM sessions s LEFT JOIN recall_done d ON d.session = s.key WHERE s.key = ?`,
       [key],
@@ -191,7 +187,7 @@ export class SqliteIndex implements IndexTables {
   }
 
   setDone(key: number, { seq, documents }: Done): void {
-    this.#run(
+    this.#sql.run(
       `INSERT INTO recall_done (session, seq, documents) VALUES (?, ?, ?)
        ON CONFLICT (session) DO UPDATE SET seq = excluded.seq, documents = excluded.documents`,
       [key, seq, documents],
@@ -212,24 +208,30 @@ export class SqliteIndex implements IndexTables {
   }
 
   eventsAfter(key: number, seq: number, limit: number): FreshEvent[] {
-    return this.#all(
-      'SELECT id, at, type, CASE type WHEN ? THEN body END AS body FROM events WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?',
-      ['entry', idOf(key, seq + 1), idOf(key, SESSION_SIZE - 1), limit],
-    ).map(row => ({
-      seq: Number(row['id']) % SESSION_SIZE,
-      at: Number(row['at']),
-      type: String(row['type']),
-      body: String(row['body'] ?? ''),
-    }))
+    return this.#sql
+      .all(
+        'SELECT id, at, type, CASE type WHEN ? THEN body END AS body FROM events WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?',
+        ['entry', idOf(key, seq + 1), idOf(key, SESSION_SIZE - 1), limit],
+      )
+      .map(row => ({
+        seq: Number(row['id']) % SESSION_SIZE,
+        at: Number(row['at']),
+        type: String(row['type']),
+        body: String(row['body'] ?? ''),
+      }))
   }
 
   contents(hashes: readonly string[]): Map<string, string> {
-    const rows = hashes.flatMap(hash => this.#all('SELECT hash, text FROM contents WHERE hash = ?', [hash]))
-    return new Map(rows.map(row => [String(row['hash']), String(row['text'])]))
+    const found = new Map<string, string>()
+    for (const hash of hashes) {
+      const [row] = this.#sql.all('SELECT text FROM contents WHERE hash = ?', [hash])
+      if (row) found.set(hash, String(row['text']))
+    }
+    return found
   }
 
   lastHolding(key: number, text: string, { from, to }: { from: number; to: number }): string | undefined {
-    const [row] = this.#all(
+    const [row] = this.#sql.all(
       'SELECT body FROM events WHERE id BETWEEN ? AND ? AND instr(light, ?) > 0 ORDER BY id DESC LIMIT 1',
       [idOf(key, from), idOf(key, to), text],
     )
@@ -238,19 +240,19 @@ export class SqliteIndex implements IndexTables {
 
   addDocuments(key: number, first: number, documents: readonly FreshDocument[]): void {
     for (const [i, { seq, document }] of documents.entries()) {
-      this.#run('INSERT INTO recall_documents (id, seq, part, start, size, print) VALUES (?, ?, ?, ?, ?, ?)', [
+      this.#sql.run('INSERT INTO recall_documents (id, seq, part, start, size, print) VALUES (?, ?, ?, ?, ?, ?)', [
         ...[idOf(key, first + i), seq, document.part, document.from, document.to - document.from, document.print],
       ])
     }
   }
 
   small(largest: number): { id: number; documents: number; group: string }[] {
-    const rows = this.#all('SELECT id, documents FROM recall_segments WHERE documents <= ? ORDER BY id', [largest])
+    const rows = this.#sql.all('SELECT id, documents FROM recall_segments WHERE documents <= ? ORDER BY id', [largest])
     return rows.map(row => ({ id: Number(row['id']), documents: Number(row['documents']), group: '' }))
   }
 
   segmentsOf(keys: ReadonlySet<number>): Segment[] {
-    const ids = this.#all('SELECT id FROM recall_segments').map(row => Number(row['id']))
+    const ids = this.#sql.all('SELECT id FROM recall_segments').map(row => Number(row['id']))
     return ids.flatMap(id => {
       const segment = this.segment(id)
       return segment?.runs.some(({ session }) => keys.has(session)) ? [segment] : []
@@ -258,29 +260,28 @@ export class SqliteIndex implements IndexTables {
   }
 
   postingsIn(segment: number): [string, Uint8Array][] {
-    const rows = this.#all('SELECT term, data FROM recall_postings WHERE segment = ?', [segment])
+    const rows = this.#sql.all('SELECT term, data FROM recall_postings WHERE segment = ?', [segment])
     return rows.map(row => [String(row['term']), bytes(row['data'])])
   }
 
   dropSegment(segment: number): void {
     this.#version = -1
-    for (const table of OF_SEGMENTS) this.#run(`DELETE FROM ${table} WHERE segment = ?`, [segment])
-    this.#run('DELETE FROM recall_segments WHERE id = ?', [segment])
+    for (const table of OF_SEGMENTS) this.#sql.run(`DELETE FROM ${table} WHERE segment = ?`, [segment])
+    this.#sql.run('DELETE FROM recall_segments WHERE id = ?', [segment])
   }
 
   forget(key: number): void {
-    this.#run('DELETE FROM recall_documents WHERE id BETWEEN ? AND ?', [idOf(key, 0), idOf(key, SESSION_SIZE - 1)])
-    this.#run('DELETE FROM recall_done WHERE session = ?', [key])
+    this.#sql.run('DELETE FROM recall_documents WHERE id BETWEEN ? AND ?', [idOf(key, 0), idOf(key, SESSION_SIZE - 1)])
+    this.#sql.run('DELETE FROM recall_done WHERE session = ?', [key])
   }
 
   addSegment({ runs, columns, postings, vocabulary }: NewSegment): void {
     this.#version = -1
     const documents = runs.reduce((sum, { count }) => sum + count, 0)
-    const [row] = this.#all('INSERT INTO recall_segments (documents, runs, columns) VALUES (?, ?, ?) RETURNING id', [
-      documents,
-      JSON.stringify(runs),
-      columns,
-    ])
+    const [row] = this.#sql.all(
+      'INSERT INTO recall_segments (documents, runs, columns) VALUES (?, ?, ?) RETURNING id',
+      [documents, JSON.stringify(runs), columns],
+    )
     const id = Number(row!['id'])
     this.#insertRows('recall_postings (segment, term, data)', id, sortedRows(postings))
     this.#insertRows('recall_words (segment, block, words)', id, [...vocabulary.blocks.entries()])
@@ -290,7 +291,7 @@ export class SqliteIndex implements IndexTables {
   #insertRows(into: string, segment: number, rows: readonly (readonly [SqlValue, SqlValue | Uint8Array])[]): void {
     for (let i = 0; i < rows.length; i += ROWS_PER_STATEMENT) {
       const some = rows.slice(i, i + ROWS_PER_STATEMENT)
-      this.#run(
+      this.#sql.run(
         `INSERT INTO ${into} VALUES ${some.map(() => '(?, ?, ?)').join(', ')}`,
         some.flatMap(row => [segment, ...row]),
       )
@@ -298,12 +299,12 @@ export class SqliteIndex implements IndexTables {
   }
 
   linesIn(segment: number): string[] {
-    const rows = this.#all('SELECT words FROM recall_words WHERE segment = ?', [segment])
+    const rows = this.#sql.all('SELECT words FROM recall_words WHERE segment = ?', [segment])
     return rows.flatMap(row => String(row['words']).split('\n'))
   }
 
   segment(id: number): Segment | undefined {
-    const [row] = this.#all('SELECT runs, columns FROM recall_segments WHERE id = ?', [id])
+    const [row] = this.#sql.all('SELECT runs, columns FROM recall_segments WHERE id = ?', [id])
     return row && toSegment(id, parseJson(String(row['runs'])), bytes(row['columns']))
   }
 
@@ -315,20 +316,6 @@ export class SqliteIndex implements IndexTables {
     } finally {
       this.#db.exec(`PRAGMA synchronous = ${this.#sync}`)
     }
-  }
-
-  #prepare(sql: string): StatementSync {
-    let statement = this.#statements.get(sql)
-    if (!statement) this.#statements.set(sql, (statement = this.#db.prepare(sql)))
-    return statement
-  }
-
-  #run(sql: string, values: (SqlValue | Uint8Array)[]): void {
-    this.#prepare(sql).run(...values)
-  }
-
-  #all(sql: string, values: (SqlValue | Uint8Array)[] = []): Record<string, unknown>[] {
-    return this.#prepare(sql).all(...values)
   }
 }
 

@@ -5,7 +5,7 @@
  * shares its parent's rows. The index of recall (sqlite-index.ts) is filled after appends, in idle time, so that
  * neither an append nor a search waits for it.
  */
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { isPalimpsestError } from '../model/errors.ts'
 import { type RecallIndex, type Scope, type Span, sessionIn } from '../recall/index.ts'
 import {
@@ -16,8 +16,10 @@ import {
   OpenedFiles,
   openDatabase,
   type SqlValue,
+  Statements,
   scrub,
 } from './database.ts'
+import type { Lineage } from './filling.ts'
 import { type Advance, Indexer } from './indexer.ts'
 import { redactSessions } from './redacting.ts'
 import type { Redacted, ToRedact } from './redaction.ts'
@@ -94,8 +96,6 @@ const MIGRATIONS: Migrations = [
   ],
 ]
 
-type Lineage = { key: number; upTo: number }
-
 export type SqliteOptions = {
   /** `full` (the default) survives a power cut; `normal` only the end of the process. */
   sync?: 'full' | 'normal'
@@ -119,9 +119,9 @@ const INSERTS = Array.from({ length: MOST_ROWS + 1 }, (_, rows) => {
 
 export class SqliteLedger implements LedgerStore {
   readonly #db: DatabaseSync
-  readonly #statements = new Map<string, StatementSync>()
+  readonly #sql: Statements
   /** Keys and parents of sessions, valid until the next removal. `#removals` counts the removals seen so far. */
-  readonly #lineages = new Map<string, Lineage[]>()
+  readonly #lineages = new Map<string, Lineage>()
   #removals = 0
   /** Keys of sessions with appends since the order of use was last updated. */
   readonly #used = new Set<number>()
@@ -134,6 +134,7 @@ export class SqliteLedger implements LedgerStore {
   constructor(path: string, options: SqliteOptions = {}) {
     const { readOnly = false } = options
     this.#db = openDatabase(path, { readOnly })
+    this.#sql = new Statements(this.#db)
     guard(() => {
       this.#db.exec(`PRAGMA busy_timeout = ${options.busyMs ?? 5000}`)
       if (options.maxPages) this.#db.exec(`PRAGMA max_page_count = ${options.maxPages}`)
@@ -158,7 +159,7 @@ export class SqliteLedger implements LedgerStore {
   ): Promise<SessionRow> {
     return guard(() => {
       const parent = init.parent ? this.#lineage(init.parent.id) : undefined
-      this.#run(
+      this.#sql.run(
         `INSERT INTO sessions (key, id, parent, fork_seq, created_at, updated_at, meta)
          VALUES (1 + max(coalesce((SELECT max(key) FROM sessions), 0), coalesce((SELECT max(key) FROM tombstones), 0)),
            ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
@@ -178,12 +179,12 @@ export class SqliteLedger implements LedgerStore {
     return guard(() => {
       const anchor = after === undefined ? undefined : this.#find(after)
       const { sql, values } = listStatement({ limit, anchor, contains, prefix, changedWithin })
-      return this.#all(sql, values).map(toSession)
+      return this.#sql.all(sql, values).map(toSession)
     })
   }
 
   async setMeta(id: string, meta: string): Promise<void> {
-    guard(() => this.#run('UPDATE sessions SET meta = ? WHERE id = ?', [meta, id]))
+    guard(() => this.#sql.run('UPDATE sessions SET meta = ? WHERE id = ?', [meta, id]))
     this.#files.check()
   }
 
@@ -231,7 +232,7 @@ export class SqliteLedger implements LedgerStore {
   }
 
   async contents(hashes: readonly string[]): Promise<Map<string, string>> {
-    return guard(() => this.#contents(hashes))
+    return guard(() => this.#index.contents(hashes))
   }
 
   /** The index with everything that was appended here or, for one session, by anybody. */
@@ -294,7 +295,7 @@ export class SqliteLedger implements LedgerStore {
   }
 
   async tombstones(from = 0): Promise<Tombstone[]> {
-    return guard(() => this.#all('SELECT * FROM tombstones WHERE seq >= ? ORDER BY seq', [from]).map(toTombstone))
+    return guard(() => this.#sql.all('SELECT * FROM tombstones WHERE seq >= ? ORDER BY seq', [from]).map(toTombstone))
   }
 
   /** Takes over the tombstones of sessions that were removed from another store. */
@@ -310,7 +311,9 @@ export class SqliteLedger implements LedgerStore {
   rename(id: string, to: string): boolean {
     const taken = '(SELECT 1 FROM sessions WHERE id = ?)'
     this.#lineages.clear()
-    return guard(() => this.#run(`UPDATE sessions SET id = ? WHERE id = ? AND NOT EXISTS ${taken}`, [to, id, to])) > 0
+    return (
+      guard(() => this.#sql.run(`UPDATE sessions SET id = ? WHERE id = ? AND NOT EXISTS ${taken}`, [to, id, to])) > 0
+    )
   }
 
   /** Moves the log into the file and starts a new log: most of it while others write, the rest exclusively. */
@@ -329,16 +332,16 @@ export class SqliteLedger implements LedgerStore {
   }
 
   #find(id: string): SessionRow | undefined {
-    const [row] = this.#all(`${SESSION} WHERE s.id = ?`, [id])
+    const [row] = this.#sql.all(`${SESSION} WHERE s.id = ?`, [id])
     return row && toSession(row)
   }
 
   /** The session's ancestors, oldest first, and itself; each with the last sequence number that is shared. */
-  #lineage(id: string): Lineage[] {
+  #lineage(id: string): Lineage {
     this.#noticeRemovals()
     const known = this.#lineages.get(id)
     if (known) return known
-    const [row] = this.#all(
+    const [row] = this.#sql.all(
       'SELECT s.key, s.fork_seq, p.id AS parent_id FROM sessions s LEFT JOIN sessions p ON p.key = s.parent WHERE s.id = ?',
       [id],
     )
@@ -354,9 +357,10 @@ export class SqliteLedger implements LedgerStore {
   /** Updates the order of use. An append postpones this: it would have to sync three more pages. */
   #noteUse(keys: Iterable<number>): void {
     for (const key of keys) {
-      this.#run(`UPDATE sessions AS s SET updated_at = ${LAST_USE} WHERE s.key = ? AND s.updated_at <> ${LAST_USE}`, [
-        key,
-      ])
+      this.#sql.run(
+        `UPDATE sessions AS s SET updated_at = ${LAST_USE} WHERE s.key = ? AND s.updated_at <> ${LAST_USE}`,
+        [key],
+      )
       this.#used.delete(key)
     }
   }
@@ -372,11 +376,11 @@ export class SqliteLedger implements LedgerStore {
   }
 
   get #family(): SqliteFamily {
-    return new SqliteFamily(this.#db, this.#index)
+    return new SqliteFamily(this.#sql, this.#index)
   }
 
   #noticeRemovals(): void {
-    const [row] = this.#all('SELECT coalesce(max(seq) + 1, 0) AS removals FROM tombstones', [])
+    const [row] = this.#sql.all('SELECT coalesce(max(seq) + 1, 0) AS removals FROM tombstones', [])
     const removals = Number(row!['removals'])
     if (removals !== this.#removals) this.#lineages.clear()
     this.#removals = removals
@@ -384,7 +388,7 @@ export class SqliteLedger implements LedgerStore {
 
   #insertWhole(key: number, row: NewRow): void {
     for (const [hash, text] of row.contents ?? []) {
-      this.#run('INSERT INTO contents (hash, text) VALUES (?, ?) ON CONFLICT DO NOTHING', [hash, text])
+      this.#sql.run('INSERT INTO contents (hash, text) VALUES (?, ?) ON CONFLICT DO NOTHING', [hash, text])
     }
     this.#insert(key, [row])
   }
@@ -394,7 +398,7 @@ export class SqliteLedger implements LedgerStore {
     for (const { seq, type, at, hash, light, body, bytes } of rows) {
       values.push(idOf(key, seq), type, at, hash, light, bytes ?? body)
     }
-    this.#run(INSERTS[rows.length]!, values)
+    this.#sql.run(INSERTS[rows.length]!, values)
   }
 
   #readRange(
@@ -403,7 +407,7 @@ export class SqliteLedger implements LedgerStore {
     to: number,
     { lightType, besidesEntries }: { lightType: string | undefined; besidesEntries: boolean },
   ): Row[] {
-    const rows = this.#all(
+    const rows = this.#sql.all(
       `SELECT id, type, at, hash, light, CASE WHEN type = ? THEN NULL ELSE body END AS body FROM events
        WHERE id BETWEEN ? AND ? ${besidesEntries ? "AND type <> 'entry'" : ''} ORDER BY id`,
       [lightType ?? null, idOf(key, from), idOf(key, Math.min(to, SESSION_SIZE - 1))],
@@ -414,17 +418,10 @@ export class SqliteLedger implements LedgerStore {
   #readOnly(key: number, only: readonly number[], from: number, to: number): Row[] {
     return only
       .filter(seq => seq >= from && seq <= to)
-      .flatMap(seq => this.#all('SELECT id, type, at, hash, light, body FROM events WHERE id = ?', [idOf(key, seq)]))
+      .flatMap(seq =>
+        this.#sql.all('SELECT id, type, at, hash, light, body FROM events WHERE id = ?', [idOf(key, seq)]),
+      )
       .map(rowOf)
-  }
-
-  #contents(hashes: readonly string[]): Map<string, string> {
-    const found = new Map<string, string>()
-    for (const hash of hashes) {
-      const [row] = this.#all('SELECT text FROM contents WHERE hash = ?', [hash])
-      if (row) found.set(hash, String(row['text']))
-    }
-    return found
   }
 
   #spans(scope: Scope): Span[] | undefined {
@@ -434,28 +431,15 @@ export class SqliteLedger implements LedgerStore {
         return { session: key, upTo: upTo === Number.MAX_SAFE_INTEGER ? upTo : this.#index.lastDocument(key, upTo) }
       })
     }
-    return this.#all('SELECT key, id FROM sessions', [])
+    return this.#sql
+      .all('SELECT key, id FROM sessions', [])
       .filter(row => scope.among(String(row['id'])))
       .map(row => ({ session: Number(row['key']), upTo: Number.MAX_SAFE_INTEGER }))
   }
 
   #nameOf(key: number): string {
-    const [row] = this.#all('SELECT id FROM sessions WHERE key = ?', [key])
+    const [row] = this.#sql.all('SELECT id FROM sessions WHERE key = ?', [key])
     return String(row?.['id'])
-  }
-
-  #prepare(sql: string): StatementSync {
-    let statement = this.#statements.get(sql)
-    if (!statement) this.#statements.set(sql, (statement = this.#db.prepare(sql)))
-    return statement
-  }
-
-  #run(sql: string, values: (SqlValue | Uint8Array)[]): number {
-    return Number(this.#prepare(sql).run(...values).changes)
-  }
-
-  #all(sql: string, values: SqlValue[]): Record<string, unknown>[] {
-    return this.#prepare(sql).all(...values)
   }
 }
 
@@ -464,6 +448,6 @@ function rowOf(row: Record<string, unknown>): Row {
 }
 
 /** Which session holds which range of sequence numbers. */
-function segments(lineage: readonly Lineage[]): (Lineage & { first: number })[] {
+function segments(lineage: Lineage): (Lineage[number] & { first: number })[] {
   return lineage.map((own, i) => ({ ...own, first: i === 0 ? 0 : lineage[i - 1]!.upTo + 1 }))
 }

@@ -1,5 +1,5 @@
 /**
- * What a ledger needs of a database. Every implementation passes test/contracts/ledger-store.ts.
+ * The database interface of the ledger. Every implementation passes test/contracts/ledger-store.ts.
  *
  * A store keeps events as opaque text in a hash chain per session. It interprets only `light`, a short description
  * that is read without the body. An append is atomic and durable before it resolves. It is refused if another writer
@@ -49,7 +49,7 @@ export type ReadOptions = {
   lightType?: string
   /** Only these sequence numbers. */
   only?: readonly number[]
-  /** Only events that are no entries. */
+  /** Only events other than entries. */
   besidesEntries?: boolean
 }
 

@@ -10,8 +10,7 @@ import { contains, entriesOf } from '../view/edits.ts'
 import { isVisible } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
-import type { PlanContext, Policy, PolicyRun } from './policy.ts'
-import { placeOf } from './policy.ts'
+import { type PlanContext, type Policy, type PolicyRun, placeOf } from './policy.ts'
 import { isReachable, isWhole, newRecords, newUnits, placesEdited, targetOf } from './reach.ts'
 
 type RepeatReadsOptions = {

@@ -9,8 +9,7 @@
 
 import { isPalimpsestError } from '../../model/errors.ts'
 import { referencesIn } from '../codec.ts'
-import type { NewRow } from '../store.ts'
-import { noSession } from '../store.ts'
+import { type NewRow, noSession } from '../store.ts'
 import { isUniqueViolation, type PgValue, type Postgres } from './database.ts'
 import { MINUTE_NOW } from './schema.ts'
 

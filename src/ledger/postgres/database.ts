@@ -76,7 +76,7 @@ export class PgSession {
 
   #run(sql: string, values: readonly PgValue[], timeoutMs: number) {
     const name = this.#names?.of(sql)
-    const query = { text: sql, values: values.map(toParameter), query_timeout: timeoutMs }
+    const query = { text: sql, values: values.map(asBuffer), query_timeout: timeoutMs }
     return this.#client.query<PgRow>(name === undefined ? query : { ...query, name })
   }
 }
@@ -279,10 +279,9 @@ function codeOf(error: unknown): unknown {
   return isPalimpsestError(error) ? error.data['postgres'] : (error as { code?: unknown } | undefined)?.code
 }
 
-function toParameter(value: PgValue): unknown {
-  if (value instanceof Uint8Array && !Buffer.isBuffer(value))
-    return Buffer.from(value.buffer, value.byteOffset, value.length)
-  return value
+/** The driver takes bytes only as a Buffer. */
+export function asBuffer<T extends PgValue>(value: T): T | Buffer {
+  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.length) : value
 }
 
 /** A statement is prepared once per connection, under a name. */

@@ -10,7 +10,7 @@ import { type Segment, toSegment } from '../../recall/postings.ts'
 import type { Done, FreshDocument, FreshEvent, IndexTables, Lineage, NewSegment } from '../filling.ts'
 import { runLater, type Steps } from '../steps.ts'
 import { contentsIn } from './contents.ts'
-import type { PgRow, PgSession } from './database.ts'
+import { asBuffer, type PgRow, type PgSession } from './database.ts'
 
 /** The number of rows in one statement. */
 const ROWS_PER_STATEMENT = 2000
@@ -207,8 +207,4 @@ export function toPgSegment(row: PgRow): Segment {
 /** Not a Buffer, because `slice` of one shares its memory. */
 export function bytes(value: unknown): Uint8Array {
   return value instanceof Uint8Array ? new Uint8Array(value.buffer, value.byteOffset, value.length) : new Uint8Array()
-}
-
-function asBuffer<T extends number | Uint8Array>(value: T): T | Buffer {
-  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.length) : value
 }

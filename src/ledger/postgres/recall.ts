@@ -2,14 +2,12 @@
 import type { DocumentKey, Place, Posting } from '../../recall/index.ts'
 import { blocksInAll, gramsIn, termsHolding } from '../../recall/inside.ts'
 import type { Segment } from '../../recall/postings.ts'
-import { toPlace } from '../filling.ts'
+import { MAX_BLOCKS_READ, toPlace } from '../filling.ts'
 import type { Postgres } from './database.ts'
 import { bytes, toPgSegment } from './index-tables.ts'
 
 /** Segments never change, so some are cached; a large one takes some 25 KB. */
 const MAX_SEGMENTS_KEPT = 2000
-/** A search for a text inside words reads at most this many blocks. */
-const MAX_BLOCKS_READ = 4000
 /** The number of segments whose blocks are read at once. */
 const SEGMENTS_AT_ONCE = 50
 
