@@ -11,7 +11,7 @@ import { callsIn, checkView, isWellFormed, type Violation } from '../view/legali
 import { Calls, checkMessage } from '../view/messages.ts'
 import { resultAsText } from '../view/repairs.ts'
 
-export type Diagnosis = { violations: Violation[]; messages: Message[]; healed: string[] }
+type Diagnosis = { violations: Violation[]; messages: Message[]; healed: string[] }
 
 /** The problems, and the conversation without them. */
 export function diagnose(messages: readonly Message[], dialect?: Dialect): Diagnosis {
@@ -136,9 +136,7 @@ function directlyBehind(messages: readonly Message[], call: number, result: numb
   return result >= at && messages.slice(at, result + 1).every(message => message.role === 'tool')
 }
 
-/**
- * An assistant message followed by the results of its calls; other messages are kept unless nothing is left of them.
- */
+/** An assistant message followed by the results of its calls; another message is dropped if no part of it is left. */
 function withResults(message: Message, original: Message, found: ReadonlyMap<string, Found>): Message[] {
   if (message.role !== 'assistant') return message.parts.length > 0 || original.parts.length === 0 ? [message] : []
   const own = callsIn(message).flatMap(({ id }) => found.get(id) ?? [])

@@ -144,7 +144,7 @@ function readThinking(block: Wire): Part {
   return { type: 'reasoning', text: block.thinking, original }
 }
 
-/** Reasoning of which only the provider knows the words. */
+/** Reasoning whose text only the provider can read. */
 function readRedacted(block: Wire): Part {
   return { type: 'reasoning', text: '', original: { dialect: DIALECT, value: block } }
 }
@@ -206,14 +206,14 @@ function writeBlock(part: Part, role: Role = 'user'): unknown[] {
   return writePart(part, role, DIALECT, WRITERS)
 }
 
-/** The API refuses a blank text, so only one that came in as such goes out. */
+/** The API refuses a blank text, so only one that the client sent is written. */
 function writeText(part: TextPart): unknown[] {
   const own = originalOf(part, DIALECT, 'text')
   if (part.text.trim() === '' && (part.edit !== undefined || !own)) return []
   return own ? [{ ...own, text: part.text }] : [{ type: 'text', text: part.text }]
 }
 
-/** A signature holds for the text that it was made for and for no other. */
+/** A signature is valid only for the unchanged text. */
 function writeThinking(part: ReasoningPart): unknown[] {
   const own = originalOf(part, DIALECT)
   if (!own || part.edit !== undefined) return []

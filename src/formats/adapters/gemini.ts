@@ -86,7 +86,7 @@ function writePrompt(messages: readonly Message[], before?: Written<Wire>): Gemi
   return system === undefined ? { contents } : { systemInstruction: system, contents }
 }
 
-/** A turn of function responses has nothing else in it, unless Gemini's own client has put it there. */
+/** A content with function responses has nothing else in it, unless Gemini's own client sent it that way. */
 function* responsesFirst(messages: readonly Message[]): Generator<Message> {
   let beside: Part[] = []
   for (const message of messages) {
@@ -114,10 +114,10 @@ function join(one: Wire, other: Wire): Wire {
 
 type Call = { id: string; name: string; own: unknown }
 
-/** The calls so far: how many, their ids, those that have an id of the client's, those that wait for a response. */
+/** The calls so far: how many, all ids, the calls that the client gave an id, and the calls without a response. */
 type Calls = { made: number; ids: Set<string>; named: Map<string, Call>; open: Call[] }
 
-/** Ids that begin so are ours. */
+/** The prefix of ids that we make. */
 const OURS = 'gemini-call-'
 
 function addCall(calls: Calls, name: string, own: unknown): Call {
@@ -179,7 +179,7 @@ function readCamel(part: Wire, role: Role, calls: Calls): Part {
   return readPlainCamel(part)
 }
 
-/** JSON of protocol buffers knows two spellings of a field; the second is that of clients in Python. */
+/** JSON of protocol buffers allows two spellings of a field name; Python clients send the second. */
 const SPELLINGS = new Map([
   ['function_call', 'functionCall'],
   ['function_response', 'functionResponse'],
@@ -202,7 +202,7 @@ function renamed(part: Wire, nameOf: (key: string) => string | undefined): Wire 
   return Object.fromEntries(fields)
 }
 
-/** A part as it is read in the first spelling; which fields had the second stays with it, so that it goes out the same. */
+/** Reads a part in the first spelling. The names of fields in the second are kept, so that writing restores them. */
 function readSpelled(part: unknown, read: (part: Wire) => Part): Part {
   if (!isRecord(part)) return rawPart(DIALECT, part)
   const snake: string[] = []
@@ -230,7 +230,7 @@ function readPlainCamel(part: Wire): Part {
 
 /** A signed image is opaque: an edit that shortens an image would drop it. */
 function readImage(part: Wire): Part {
-  if (signatureOf(part) !== undefined) return rawPart(DIALECT, part)
+  if ((part.thoughtSignature ?? part.thought_signature) !== undefined) return rawPart(DIALECT, part)
   const { inlineData, fileData } = part
   if (isRecord(inlineData) && isImageType(inlineData.mimeType) && typeof inlineData.data === 'string') {
     const read: ImagePart = { type: 'image', mediaType: inlineData.mimeType, data: inlineData.data }
@@ -318,13 +318,11 @@ function writeSystem(messages: readonly Message[]): unknown {
 function writeMessage(message: Message): Wire | undefined {
   const own = originalOf(message, DIALECT)?.content
   const parts = message.parts.flatMap(part => writeBlock(part, message.role))
-  if (!isRecord(own)) return parts.length === 0 ? undefined : { role: roleFor(message.role), parts }
+  if (!isRecord(own)) {
+    return parts.length === 0 ? undefined : { role: message.role === 'assistant' ? 'model' : 'user', parts }
+  }
   if (parts.length > 0) return { ...own, parts }
   return isTaken(own.parts) ? undefined : own
-}
-
-function roleFor(role: Role): string {
-  return role === 'assistant' ? 'model' : 'user'
 }
 
 const WRITERS: PartWriters = {
@@ -345,7 +343,7 @@ function writeBlock(part: Part, role: Role): unknown[] {
   return writePart(kept, role, DIALECT, WRITERS).map(wire => (isRecord(wire) ? renamed(wire, spell) : wire))
 }
 
-/** Not every model takes an empty text, so only one that came in as such goes out. */
+/** Not every model accepts an empty text, so only one that the client sent is written. */
 function writeText(part: TextPart): unknown[] {
   const own = originalOf(part, DIALECT)
   if (part.text.trim() === '' && (part.edit !== undefined || !own)) return []
@@ -418,11 +416,7 @@ function writeImage(part: ImagePart): Wire {
   return { ...own, fileData: isRecord(own?.fileData) ? { ...own.fileData, fileUri: url } : plain }
 }
 
-function signatureOf({ thoughtSignature, thought_signature }: Wire): unknown {
-  return thoughtSignature ?? thought_signature
-}
-
-/** A signature holds for the part that it was made for and for no other. */
+/** A signature is valid only for the unchanged part. */
 function unsigned({ thoughtSignature: _, thought_signature: __, ...part }: Wire): Wire {
   return part
 }

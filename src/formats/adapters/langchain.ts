@@ -112,7 +112,7 @@ function withEnvelope(message: Message, stored: Stored): Message {
   return { ...message, original: { dialect: DIALECT, value } }
 }
 
-/** Chunks say how the arguments were spelled: that is nowhere else. */
+/** Only chunks keep the exact spelling of the arguments. */
 function placeOf(key: string, fields: Wire): unknown {
   return key === 'tool_call_chunks' ? fields[key] : taken(fields[key])
 }

@@ -1,4 +1,4 @@
-/** Blocks as OpenAI's chat API writes them, which LangChain has taken over. */
+/** Content blocks in the form of OpenAI's chat API, which LangChain uses too. */
 import { isRecord } from '../../model/json.ts'
 import type { Dialect, ImagePart, Part } from '../../model/types.ts'
 import {
@@ -13,7 +13,7 @@ import {
   urlOfImage,
 } from './original.ts'
 
-export type BlockCodec = Codec & { read: (block: unknown) => Part }
+type BlockCodec = Codec & { read: (block: unknown) => Part }
 
 /** A text, an image by its address, or something that only its provider understands. */
 export function openAIBlocks(dialect: Dialect): BlockCodec {

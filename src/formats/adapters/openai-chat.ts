@@ -38,7 +38,7 @@ import {
 const DIALECT = 'openai-chat'
 const BLOCKS = openAIBlocks(DIALECT)
 
-/** Where servers of this dialect put what the model thought. */
+/** The fields in which servers of this dialect return reasoning. */
 const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_details']
 
 export type OpenAIChatMessage = { role: string; content?: unknown }
@@ -99,7 +99,7 @@ function writeMessages(messages: readonly Message[]): ChatWire[] {
   }
 }
 
-/** The provider takes no message between a call and its result: assistant messages behind the call wait for it. */
+/** The provider refuses messages between a call and its result, so assistant messages after the call follow the result. */
 function resultsBesideCalls(messages: readonly Message[]): Message[] {
   const ordered: Message[] = []
   for (let i = 0; i < messages.length; ) {
@@ -180,7 +180,7 @@ function readCall(call: unknown, names: CallNames): Part {
   return keep(part, call, writeCall(part), { dialect: DIALECT, value })
 }
 
-/** An entry of `tool_calls` that we cannot read: the original tells it from an opaque block of the content. */
+/** An entry of `tool_calls` that we cannot read; the original distinguishes it from an opaque block of the content. */
 function rawCall(call: unknown): Part {
   return { ...rawPart(DIALECT, call), original: { dialect: DIALECT, value: { tool_calls: [TAKEN] } } }
 }
@@ -226,7 +226,7 @@ function writeAssistant(message: Message): ChatWire[] {
   return calls.length > 0 ? [{ ...wire, tool_calls: calls }] : [wire]
 }
 
-/** The envelope with its places filled. A place for which nothing is left goes, but `content` becomes null. */
+/** The envelope with its places filled. A place without content is removed, but `content` becomes null. */
 function filled(own: Wire, fields: Wire): ChatWire {
   const kept = Object.entries(own).flatMap(([key, place]) => {
     if (!isTaken(place) || fields[key] !== undefined) return [[key, place]]

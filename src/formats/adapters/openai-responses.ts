@@ -90,10 +90,10 @@ function referredCalls(items: readonly Wire[]): Map<Wire, string> {
   return new Map(references.slice(0, asked.length).map((item, i) => [item, asked[i]!]))
 }
 
-/** How the server names its items that are calls. */
+/** The server's ids of calls begin with one of these. */
 const CALL_ID = /^(?:fc|ctc)_/
 
-/** What the call was is not in the list; that there was one is. */
+/** The list has only a reference, so the call's name and input are unknown. */
 function readReference(item: Wire, id: string): Message {
   const call: Part = { type: 'tool-call', id, name: UNKNOWN_TOOL, input: {} }
   return { role: 'assistant', parts: [{ ...call, original: { dialect: DIALECT, value: { item } } }] }
@@ -116,7 +116,7 @@ function readItem(item: Wire, names: CallNames): Message {
   return { role: roleOfRaw(item), parts: [rawPart(DIALECT, item)] }
 }
 
-/** Tools and settings in the list of messages are the client's, and stay as system prompts do. */
+/** Tools and settings in the list of messages come from the client, and are kept like system prompts. */
 function roleOfRaw({ type, role }: Wire): Role {
   if (role === 'developer' || role === 'system' || type === 'configuration_update') return 'system'
   return String(type).endsWith('_output') ? 'tool' : 'assistant'
@@ -203,11 +203,7 @@ function writePlain(message: Message): Wire[] {
   const own = originalOf(message, DIALECT)
   const content = writeContent(message.parts, own ? own.content : TAKEN, CODEC)
   if (content === undefined) return []
-  return [own ? { ...own, content } : { role: roleFor(message.role), content }]
-}
-
-function roleFor(role: Role): string {
-  return role === 'system' ? 'developer' : role
+  return [own ? { ...own, content } : { role: message.role === 'system' ? 'developer' : message.role, content }]
 }
 
 /** The parts of the assistant as items; parts that were in one message item go back into one. */

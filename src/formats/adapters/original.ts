@@ -37,7 +37,7 @@ export function isTaken(place: unknown): boolean {
   return place === TAKEN || (Array.isArray(place) && place[0] === TAKEN)
 }
 
-/** The original of this dialect, if there is one of that type; another dialect's is of no use here. */
+/** The original, if it is of this dialect and (if given) of this type. */
 export function originalOf(holder: { original?: Original }, dialect: Dialect, type?: string): Wire | undefined {
   const { original } = holder
   if (original?.dialect !== dialect || !isRecord(original.value)) return undefined
@@ -53,10 +53,7 @@ export type PartWriters = {
   image(part: ImagePart): unknown
 }
 
-/**
- * Zero blocks or one. A block that only another provider understands is described in words, but not as the model's
- * own.
- */
+/** Zero blocks or one. A block that only another provider understands is described in words, except in an answer. */
 export function writePart(part: Part, role: Role, dialect: Dialect, write: PartWriters): unknown[] {
   switch (part.type) {
     case 'text':
@@ -120,7 +117,7 @@ export function readContent(content: unknown, read: (block: unknown) => Part): P
   return Array.isArray(content) ? content.map(read) : []
 }
 
-/** A block with a text under `text`; undefined if it is none of that type. */
+/** A block with its text under `text`; undefined if the block has another type. */
 export function readText(block: unknown, type: string, { dialect, write }: Codec): Part | undefined {
   if (!isRecord(block) || block.type !== type || typeof block.text !== 'string') return undefined
   const part: Part = { type: 'text', text: block.text }

@@ -3,7 +3,6 @@
  * result are in one step. Steps of a sub-agent are a session of their own.
  */
 
-import { isRecord } from '../../model/json.ts'
 import type { Part, Usage } from '../../model/types.ts'
 import { asText, callInput, type Fields, fields, records, text, time, usageWithCached } from './json.ts'
 import {
@@ -84,7 +83,7 @@ function observe(
 
 function contentParts(content: unknown): Part[] {
   if (!Array.isArray(content)) return textParts(asText(content))
-  return content.filter(isRecord).flatMap((part): Part[] => {
+  return records(content).flatMap((part): Part[] => {
     const source = fields(part['source'])
     if (part['type'] === 'image')
       return [imagePart(text(source['media_type']) || 'image/png', { url: text(source['path']) })]

@@ -43,7 +43,7 @@ type Thread = {
   session: SessionRecorder
   /** The place of a line's message in the session, by uuid. */
   places: Map<string, number>
-  /** The prompt that was typed behind a message, by that message's uuid: its place. */
+  /** The place of the prompt that follows a message, by that message's uuid. */
   prompts: Map<string, number>
   kept?: { from: number; to: number; parent: SessionRecorder }
 }
@@ -55,11 +55,11 @@ class ClaudeCodeParser implements TranscriptParser {
   readonly #recorder = new Recorder()
   readonly #name: string
   #main: Thread | undefined
-  /** The first time in the file that is not of a copied line, and whether the lines so far are copies. */
+  /** The time of the first line that is not a copy, and whether the last line was one. */
   #began: number | undefined
   #isCopy = false
   readonly #sub = new Map<string, Thread>()
-  /** Line → the message line it hangs on (itself, if it is one); and → the sub-agent it belongs to. */
+  /** By a line's uuid: the message line that it follows (itself if it is one), and its sub-agent. */
   readonly #anchors = new Map<string, string>()
   readonly #agents = new Map<string, string>()
 
@@ -115,7 +115,7 @@ class ClaudeCodeParser implements TranscriptParser {
     return this.#main
   }
 
-  /** Copied lines keep their times: one that is older than the file, or names its first session, is a copy. */
+  /** Copied lines keep their times: a line that is older than the file, or names its first session, is a copy. */
   #date(entry: Fields): void {
     const at = time(entry['timestamp'])
     const isCopy = isRecord(entry['forkedFrom'])
@@ -124,7 +124,7 @@ class ClaudeCodeParser implements TranscriptParser {
     if (!isCopy) this.#began ??= at
   }
 
-  /** A sub-agent is known by its id, or in older files by the line that its lines hang on. */
+  /** A sub-agent is identified by its id, or in older files by the first line that its lines descend from. */
   #subAgent(entry: Fields, uuid: string, parent: string): Thread {
     const agent = text(entry['agentId']) || this.#agents.get(parent) || uuid
     if (uuid !== '') this.#agents.set(uuid, agent)
@@ -153,7 +153,7 @@ class ClaudeCodeParser implements TranscriptParser {
     this.#main = opened
   }
 
-  /** A prompt behind a message that already has one: the conversation went back to before the earlier prompt. */
+  /** If a message already has a prompt after it, the user went back to before that prompt. */
   #rewound(thread: Thread, anchor: string): Thread {
     const { session, prompts, places } = thread
     const earlier = prompts.get(anchor)
@@ -250,7 +250,7 @@ function usageOf(message: Fields): Usage | undefined {
   return reported
 }
 
-/** Shown to the person or the client only. */
+/** Attachments that only the user or the client sees. */
 const UNSENT = new Set(['hook_system_message', 'command_permissions', 'auto_mode'])
 
 /** Text that the client itself added to the conversation. */

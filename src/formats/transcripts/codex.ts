@@ -43,9 +43,9 @@ class CodexParser implements TranscriptParser {
   #session: SessionRecorder | undefined
   #meta: Fields = {}
   #model = ''
-  /** The count of the whole session when it was last reported. */
+  /** The last reported count of the whole session, as JSON. */
   #counted = ''
-  /** While the lines are a copy of another session's: the time of the last one, and when the copy was made. */
+  /** While the lines are a copy of another session: the time of the last line, and of the copy. */
   #copy: { at: number; made: number } | undefined
 
   constructor(name: string) {
@@ -111,7 +111,7 @@ class CodexParser implements TranscriptParser {
   #count(payload: Fields): void {
     const info = fields(payload['info'])
     const usage = fields(info['last_token_usage'])
-    // News of the rate limits repeats the last count, even in the middle of a response.
+    // A report of the rate limits repeats the last count, even in the middle of a response.
     const counted = asText(info['total_token_usage'] ?? '')
     if (!('input_tokens' in usage) || (counted !== '' && counted === this.#counted)) return
     this.#counted = counted
@@ -128,7 +128,7 @@ class CodexParser implements TranscriptParser {
   }
 }
 
-/** A model takes longer than this to answer, and writing a copy takes less. */
+/** An answer of a model takes longer than this, and the lines of a copy come faster. */
 const COPY_PAUSE_MS = 1000
 
 /** The session that this one was forked from, or whose agent started it. */

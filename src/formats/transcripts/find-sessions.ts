@@ -71,7 +71,7 @@ function ownPlaces(env: Environment): Place[] {
   ]
 }
 
-/** The folders that are searched, for a message that nothing was found. */
+/** The folders that are searched, for the message that nothing was found. */
 export function ownFolders(env: Environment): string[] {
   return ownPlaces(env).map(({ folder }) => folder)
 }
@@ -83,7 +83,7 @@ export async function findOwnSessions(env: Environment = process.env): Promise<O
     for (const file of await filesIn(folder)) {
       const isStored = file.session !== undefined
       if (!isStored && !fits(file.path)) continue
-      const { mtimeMs, size } = await statOf(file)
+      const { mtimeMs, size } = await stat(recordOf(file)).catch(() => ({ mtimeMs: 0, size: 0 }))
       const { at = mtimeMs, ...rest } = file
       // opencode moved its records from files into the database: a session in both is counted once.
       const key = `${agent} ${basename(file.session ?? '') || file.path}`
@@ -91,10 +91,6 @@ export async function findOwnSessions(env: Environment = process.env): Promise<O
     }
   }
   return [...found.values()].sort((a, b) => b.at - a.at)
-}
-
-async function statOf(file: FoundFile): Promise<{ mtimeMs: number; size: number }> {
-  return stat(recordOf(file)).catch(() => ({ mtimeMs: 0, size: 0 }))
 }
 
 /** The transcripts in a folder, by name. */

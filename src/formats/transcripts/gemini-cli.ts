@@ -46,10 +46,10 @@ export const geminiCliLines: TranscriptReader = {
   start: ({ name }) => new LinesParser(name),
 }
 
-/** A stretch of the conversation, and how many of its messages the stretch before it has too. */
+/** A stretch of the conversation; its first `kept` messages are also those of the stretch before it. */
 type Stretch = { kept: number; messages: Fields[] }
 
-/** Messages grow until the file ends, so they are put together then. */
+/** A message may change until the end of the file, so sessions are made there. */
 class LinesParser implements TranscriptParser {
   readonly #name: string
   #head: Fields = {}
@@ -150,7 +150,7 @@ function answer(session: SessionRecorder, message: Fields, at: number | undefine
   }
 }
 
-/** Tokens of the provider's own tools (`tool`) are a part of the prompt that `input` does not hold. */
+/** `input` does not include the prompt tokens of the provider's own tools (`tool`). */
 function usageOf(tokens: Fields, model: string): Usage | undefined {
   if (!('input' in tokens)) return undefined
   const reasoning = count(tokens['thoughts'])

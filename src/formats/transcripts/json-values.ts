@@ -33,12 +33,12 @@ export function* splitJsonValues(text: string): Generator<JsonValue | { problem:
   }
 }
 
-/** More than a line can lack: a line that is only damaged is not searched for longer. */
+/** Limits the search in a damaged line. */
 const MAX_TRIES = 1000
 
 /**
- * The objects in a line that lacks the line break behind it, whole or cut short by a crash: those that end where the
- * line ends or where another object begins.
+ * The complete objects in a line that a crash joined or cut short: those that end at the end of the line, or where
+ * another object begins.
  */
 export function valuesInLine(line: string): unknown[] {
   const found: unknown[] = []

@@ -1,6 +1,4 @@
-/**
- * Looking into JSON of which nothing is known: a missing or wrong field gives an empty value, never an exception.
- */
+/** Reads JSON of unknown shape: a missing or wrong field gives an empty value, never an exception. */
 
 import { isRecord, tryJson } from '../../model/json.ts'
 import type { Usage } from '../../model/types.ts'
@@ -26,7 +24,7 @@ export function text(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** Text as it is; anything else as JSON; nothing as nothing. */
+/** A string as it is, `undefined` and `null` as an empty string, anything else as JSON. */
 export function asText(value: unknown): string {
   if (typeof value === 'string') return value
   return value === undefined || value === null ? '' : JSON.stringify(value)
@@ -42,7 +40,7 @@ export function time(value: unknown): number | undefined {
   return typeof at === 'number' && Number.isFinite(at) ? at : undefined
 }
 
-/** Arguments of a call: JSON text is parsed; what is not valid JSON stays the text that it is. */
+/** Arguments of a call: a string is parsed as JSON, or kept if it is not valid JSON. */
 export function callInput(value: unknown): unknown {
   if (typeof value !== 'string') return value ?? {}
   if (value.trim() === '') return {}
@@ -50,7 +48,7 @@ export function callInput(value: unknown): unknown {
   return parsed === undefined ? value : parsed
 }
 
-/** Numbers of a provider as usage; nothing where all of them are 0. */
+/** A provider's numbers as usage; undefined if all of them are 0. */
 export function usageOfNumbers(numbers: Required<Numbers> & Facts, model: string): Usage | undefined {
   const { input, cacheRead, cacheWrite, output, ...facts } = numbers
   if ([input, cacheRead, cacheWrite, output].every(number => number === 0)) return undefined
@@ -60,7 +58,7 @@ export function usageOfNumbers(numbers: Required<Numbers> & Facts, model: string
 type Numbers = Pick<Usage, 'input' | 'cacheRead' | 'cacheWrite' | 'output'>
 type Facts = { reasoning?: number; model?: string }
 
-/** Usage in OpenAI's chat form; nothing where none was reported. LiteLLM has names of its own for cache writes. */
+/** Usage in the form of Chat Completions; undefined if none was reported. LiteLLM uses other names for cache writes. */
 export function chatUsage(usage: Fields, model: string): Usage | undefined {
   if (!('prompt_tokens' in usage)) return undefined
   const details = fields(usage['prompt_tokens_details'])
@@ -79,7 +77,7 @@ export function chatUsage(usage: Fields, model: string): Usage | undefined {
   })
 }
 
-/** What was reported of a call; anything that is no number counts as 0. */
+/** The reported usage of a call; a value that is not a number counts as 0. */
 type WithCached = { prompt: unknown; cached: unknown; written?: unknown; output: unknown; reasoning?: unknown } & Pick<
   Facts,
   'model'
@@ -94,7 +92,7 @@ export function usageWithCached({ prompt, cached, written, output, reasoning, mo
   return { input, cacheRead, ...write, output: count(output), ...factsOf({ reasoning: count(reasoning), model }) }
 }
 
-/** Without those that say nothing. */
+/** Leaves out what is 0 or empty. */
 function factsOf({ reasoning = 0, model = '' }: Facts): Facts {
   return { ...(reasoning > 0 ? { reasoning } : {}), ...(model === '' ? {} : { model }) }
 }

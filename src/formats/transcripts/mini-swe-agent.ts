@@ -1,9 +1,9 @@
 /**
  * mini-swe-agent: `.traj.json` files, both forms.
  *
- * In the first the model writes one bash block and the next message is its output: the block is a call here, the
- * words around it are the text. A message with no block or several was answered by a complaint, which stays a
- * message of the user. The second form has tool calls as OpenAI has them.
+ * In the first form, the model writes one bash block, and the next message is its output: the block becomes a call,
+ * the words around it stay text. The answer to a message with no block or several is an error message, which stays a
+ * user message. The second form has the tool calls of Chat Completions.
  */
 
 import { exitCode } from '../../calls/tool-output.ts'
@@ -37,7 +37,7 @@ function readMessages(session: SessionRecorder, messages: readonly Fields[]): vo
     else if (message['role'] === 'assistant') answer(session, message, content, `action-${++steps}`)
     else if (message['role'] === 'tool') observe(session, text(message['tool_call_id']), content, said)
     else if (message['role'] === 'user') {
-      // The last message is the submission, which the model never saw as an output.
+      // The last message is the submission, which the model did not see.
       const output = session.waits(`action-${steps}`) && (index < messages.length - 1 || OUTPUT.test(content))
       if (output) observe(session, `action-${steps}`, content, said)
       else session.user(content, said)

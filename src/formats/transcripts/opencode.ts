@@ -1,5 +1,5 @@
 /**
- * opencode: the output of `opencode export <session>`, or its records as they lie in the storage folder
+ * opencode: the output of `opencode export <session>`, or the records of its storage folder
  * (`~/.local/share/opencode/storage`), one JSON value after the other.
  *
  * One assistant message is one call of the model, in older versions one per `step-start`; call and result are one
@@ -49,7 +49,7 @@ export const opencodeStorage: TranscriptReader = {
   start: ({ name }) => new StorageParser(name),
 }
 
-/** Records come in any order: they are put together at the end. */
+/** Records come in any order, so sessions are made at the end. */
 class StorageParser implements TranscriptParser {
   readonly #name: string
   readonly #sessions = new Map<string, Fields>()

@@ -27,7 +27,7 @@ export const openhands: TranscriptReader = {
   }),
 }
 
-/** Events that say nothing to the model. */
+/** Events that the model does not see. */
 const SILENT = new Set(['recall', 'change_agent_state', 'agent_state_changed', 'null', 'condensation'])
 
 function readEvents(session: SessionRecorder, history: readonly Fields[], line: number): void {
@@ -59,7 +59,7 @@ function observe(
 ): void {
   const cause = 'cause' in event ? `event-${asText(event['cause'])}` : previous
   const output = text(event['content'])
-  // A call that could not be understood left no action behind, only this complaint.
+  // For a call that could not be parsed, the file has no action, only this error message.
   if (!('cause' in event) && !session.waits(cause)) session.user(output, { at })
   else session.result(cause, { output, isError: failed(event), at, name: text(event['observation']) }, line)
 }
@@ -76,7 +76,7 @@ function act(session: SessionRecorder, event: Fields, { id, at }: { id: string; 
   const input = called ? callInput(fields(called['function'])['arguments']) : rest
   const name = text(metadata['function_name']) || text(event['action'])
   const usage = chatUsage(fields(response['usage']), text(response['model']))
-  // Of a response with several calls the text is said once, with the first.
+  // The text of a response with several calls is added once, with the first call.
   const says = items(answer['tool_calls'])[0] === called || !called
   const parts = says ? textParts(text(answer['content']) || text(thought)) : []
   session.assistant([...parts, callPart(id, name, input)], { key: keyOf(event), at, usage })

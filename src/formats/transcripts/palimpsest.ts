@@ -92,7 +92,7 @@ const NEEDED: ReadonlyMap<string, readonly string[]> = new Map(
 )
 
 function isPart(value: Fields): value is Fields & Part {
-  const needed = NEEDED.get(text(value['type']) ?? '')
+  const needed = NEEDED.get(text(value['type']))
   if (!needed?.every(key => typeof value[key] === 'string' && (key === 'text' || value[key] !== ''))) return false
   if (value['type'] !== 'tool-result') return true
   const { output } = value

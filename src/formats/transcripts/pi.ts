@@ -40,7 +40,7 @@ class PiParser implements TranscriptParser {
   readonly #name: string
   #session: SessionRecorder | undefined
   #header: Fields = {}
-  /** The place of an entry's message in the session, or where it would be: by its id, or by its index in the file. */
+  /** The place of an entry's message in the session (or where it would be), by the entry's id or its index in the file. */
   #places = new Map<string | number, number>()
   #last = ''
 
@@ -86,7 +86,7 @@ class PiParser implements TranscriptParser {
     return this.#session
   }
 
-  /** The entry hangs on an earlier one: everything behind that was left. */
+  /** The next entry continues from an earlier one: a new session begins with the messages up to there. */
   #branch(parent: string): void {
     const end = this.#places.get(parent)
     if (end === undefined) return
@@ -99,7 +99,7 @@ class PiParser implements TranscriptParser {
   #compact(entry: Fields, at: number | undefined): void {
     const kept = text(entry['firstKeptEntryId'])
     const index = entry['firstKeptEntryIndex']
-    // By id, a place is the one behind the entry.
+    // Places by id are those after the entry.
     const behind = kept === '' ? undefined : this.#places.get(kept)
     const from =
       behind === undefined ? this.#places.get(typeof index === 'number' ? index : -1) : Math.max(0, behind - 1)
@@ -116,7 +116,7 @@ class PiParser implements TranscriptParser {
     if (id !== '') this.#places.set(id, session.length)
   }
 
-  /** Begins a session behind the one that was; gives back the old one. */
+  /** Begins a session that continues the current one, and returns the old one. */
   #next(reason: SessionReason): SessionRecorder {
     const old = this.#opened()
     old.flush()

@@ -126,7 +126,7 @@ export async function* readSessions(
   yield* collector.sessions.map(read)
 }
 
-/** The same, message by message, without keeping any. */
+/** The same, event by event; nothing is kept in memory. */
 export async function* readTranscriptStream(
   path: string,
   options: ReadOptions = {},
@@ -172,7 +172,7 @@ const SAMPLE_LINES = 2000
 const SAMPLE_VALUES = 60
 const SAMPLE_CHARS = 256 * 1024
 
-/** Enough of the beginning to know a format of lines: some that are JSON objects, and some text. */
+/** Reads enough of the beginning to detect a format of lines: some JSON objects, and some text. */
 async function sampleLines(path: string, options: ReadOptions): Promise<Sample> {
   const sample: Sample = { text: '', values: [] }
   for await (const line of linesOf(path, options)) {
@@ -223,7 +223,7 @@ function* takeJson(parser: TranscriptParser, text: string, number: number): Gene
   }
 }
 
-/** Files that are one JSON value, or several that do not keep to lines. */
+/** Files that are one JSON value, or several values that span lines. */
 async function* readWhole(
   path: string,
   options: ReadOptions,
@@ -307,9 +307,8 @@ function unknown(path: string, broken: string | undefined): PalimpsestError {
       `${path} is not valid JSON (${broken}). It may be truncated; get a complete copy.`,
       { path },
     )
-  return new PalimpsestError('FORMAT_UNKNOWN', `The format of ${path} is not known. Known formats: ${known()}.`, {
-    path,
-  })
+  const known = [...new Set(READERS.map(({ format }) => format))].join(', ')
+  return new PalimpsestError('FORMAT_UNKNOWN', `The format of ${path} is not known. Known formats: ${known}.`, { path })
 }
 
 function nothingIn(path: string, problems: Problem[]): PalimpsestError {
@@ -320,10 +319,6 @@ function nothingIn(path: string, problems: Problem[]): PalimpsestError {
     path,
     problems,
   })
-}
-
-function known(): string {
-  return [...new Set(READERS.map(reader => reader.format))].join(', ')
 }
 
 function nameOf(path: string): string {
@@ -368,14 +363,10 @@ async function* linesOf(path: string, options: ReadOptions): AsyncGenerator<Line
     if (length <= limit) pending.push(rest)
     else pending = []
   }
-  if (length > 0) {
-    const size = length
-    length = 0
-    yield { ...take(Buffer.alloc(0)), length: size, ...(size > limit ? { bytes: undefined } : {}) }
-  }
+  if (length > 0) yield take(Buffer.alloc(0))
 }
 
-/** Without the byte order mark that some editors put in front. */
+/** Removes the byte order mark that some editors add. */
 function withoutMark(bytes: Buffer | undefined): Buffer | undefined {
   return bytes?.[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 }

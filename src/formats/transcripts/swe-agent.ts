@@ -31,7 +31,7 @@ export const sweAgent: TranscriptReader = {
 function readRun(recorder: Recorder, value: unknown, { name }: { name: string }): void {
   const run = fields(value)
   const session = recorder.open({ id: name })
-  /** The id of a command written as text that waits for its observation. */
+  /** The id of a command that was written as text and has no observation yet. */
   let waiting: string | undefined
   let steps = 0
   for (const message of records(run['history'])) {

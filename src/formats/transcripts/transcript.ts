@@ -26,13 +26,13 @@ export type Format =
   | 'atif'
   | 'palimpsest'
 
-/** How the file is cut up: JSON per line, one JSON value, several JSON values in a row, or plain lines. */
+/** What the file contains: JSON per line, one JSON value, several JSON values in a row, or plain lines. */
 export type Container = 'json-lines' | 'json' | 'json-values' | 'text-lines'
 
 export interface TranscriptReader {
   readonly format: Format
   readonly container: Container
-  /** How sure the reader is that the file is its own: 0 is no, 1 is certain. */
+  /** How sure the reader is that the file has its format: 0 is no, 1 is certain. */
   detect(sample: Sample): number
   start(source: { name: string }): TranscriptParser
 }
@@ -65,8 +65,9 @@ export type SessionStart = {
 
 /**
  * `carry`: the messages `from` to `to` (exclusive) of the parent session follow here. `inherit`: all messages so far
- * are the parent's, in other words. `fork`: the file began at this time with a copy of another session's file. `end`: the session is complete, and nothing more is carried from it; a session that
- * is open at the end of the file has no `end`.
+ * repeat the parent's, perhaps in other words. `fork`: the file began at this time with a copy of another session's
+ * file. `end`: the session is complete, and nothing more is carried from it; a session that is open at the end of the
+ * file has no `end`.
  */
 export type TranscriptEvent =
   | { type: 'session'; session: SessionStart }
@@ -249,13 +250,13 @@ export class SessionRecorder {
     this.#recorder.emit({ type: 'carry', session: this.id, from: first, to })
   }
 
-  /** Everything so far is the parent's: what it answered has been paid there. */
+  /** All messages so far repeat the parent's, so their usage counts there. */
   inherit(): void {
     this.flush()
     this.#recorder.emit({ type: 'inherit', session: this.id })
   }
 
-  /** The file began with a copy of another session, at this time or, as far as is known, after it. */
+  /** The file began with a copy of another session; `at` is the best known time of the copy. */
   forked(at: number): void {
     this.#recorder.emit({ type: 'fork', session: this.id, at })
   }
@@ -265,7 +266,7 @@ export class SessionRecorder {
     if (!step) return
     this.#step = undefined
     if (isCall(step)) {
-      // A call whose answer shows nothing (a withheld thought, an interruption) was paid all the same.
+      // A call without visible output (withheld reasoning, an interruption) was billed too.
       if (step.answer.parts.length === 0) step.answer.parts.push({ type: 'reasoning', text: '' })
       this.#emit(step.answer)
       if (step.usage) this.#recorder.emit({ type: 'usage', session: this.id, usage: step.usage })
@@ -273,7 +274,7 @@ export class SessionRecorder {
     for (const each of [...step.results, ...step.after]) this.#emit(each)
   }
 
-  /** Nothing more will come. */
+  /** The session is complete. */
   end(): void {
     this.flush()
     this.#recorder.emit({ type: 'end', session: this.id })
@@ -300,12 +301,12 @@ export class SessionRecorder {
   }
 }
 
-/** Content that a user or a tool can have: a call or reasoning there is damage. */
+/** Parts that a message of a user or a tool can have; a call or reasoning there is damage. */
 function isContent(part: Part): boolean {
   return part.type === 'text' || part.type === 'image' || part.type === 'raw'
 }
 
-/** Whether a step has an answer, or was at least paid for. */
+/** Whether a step has an answer, or at least reported usage. */
 function isCall({ answer, usage }: Step): boolean {
   return answer.parts.length > 0 || (usage !== undefined && promptTokens(usage) + (usage.output ?? 0) > 0)
 }
@@ -343,7 +344,7 @@ export function imagePart(mediaType: string, source: { data?: string; url?: stri
   return { type: 'image', mediaType, ...source }
 }
 
-/** A text as a string where it can be, as parts where it has more than text. */
+/** A string if all parts are text, otherwise the parts. */
 export function outputOf(parts: Part[]): string | Part[] {
   if (parts.every(part => part.type === 'text')) return parts.map(part => part.text).join('\n')
   return parts

@@ -1,12 +1,10 @@
-/**
- * JSON can spell half a character (`"\ud800"`). No provider takes that, so it becomes U+FFFD.
- */
+/** JSON can contain half a character (`"\ud800"`). Providers refuse it, so it is replaced by U+FFFD. */
 
 const SURROGATE = /\\u[dD][89a-fA-F]/
 /** Deeper than any transcript. */
 const MAX_DEPTH = 500
 
-/** The value with lone surrogates replaced. `source` is the JSON it was parsed from: mostly there is nothing to do. */
+/** Replaces lone surrogates. `source` is the JSON of the value; without an escaped surrogate in it, nothing is done. */
 export function repairUnicode(value: unknown, source: string): { value: unknown; repaired: boolean } {
   if (!SURROGATE.test(source)) return { value, repaired: false }
   let repaired = false
