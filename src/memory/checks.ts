@@ -58,17 +58,14 @@ export function titleOf(label: string): string {
   })
 }
 
-export function isLabel(label: string): boolean {
-  return isName(label)
-}
-
 function checkName(name: string, what: string): void {
   if (isName(name)) return
   const rule = `1–${MAX_NAME_CHARS} characters, without a space at either end and without invisible characters`
   throw invalid(`${what} is ${rule}.`, { name })
 }
 
-function isName(name: string): boolean {
+/** Whether a user id, a label or an agent's id is valid. */
+export function isName(name: string): boolean {
   return name.length > 0 && name.length <= MAX_NAME_CHARS && name.trim() === name && !HIDDEN.test(name)
 }
 

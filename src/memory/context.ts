@@ -11,11 +11,11 @@ import { blockFacts, describeStale, factsIn, markStale, utcDayOf } from './facts
 import { withoutFrontMatter } from './front-matter.ts'
 import { allBlocks, type Block, type MemoryStore } from './store.ts'
 
-export type MemoryContextOptions = {
+type MemoryContextOptions = {
   heading?: string
   /** The person the blocks are about: "the user", or "the student" of a tutor. */
   subject?: string
-  /** Characters. */
+  /** The most characters of blocks that are shown. */
   most?: number
   /** Facts that are out of date at this time are marked. */
   now?: number

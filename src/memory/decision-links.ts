@@ -11,7 +11,7 @@ import { z } from 'zod'
 import { PalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
 
-export type LinkedProposals = { user: string; ids: string[] }
+type LinkedProposals = { user: string; ids: string[] }
 
 const LIFETIME_MS = 24 * 3_600_000
 /** A link names at most this many proposals, the newest, so that its address stays short. */

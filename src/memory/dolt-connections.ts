@@ -17,7 +17,7 @@ export type DoltOptions = {
   connections?: number
 }
 
-export type DoltValue = string | number | null
+type DoltValue = string | number | null
 export type DoltRow = Record<string, unknown>
 
 /** A transaction that lost against another one; it had no effect. */
@@ -178,7 +178,7 @@ async function giveBack(connection: PoolConnection | undefined, deadline: Promis
   }
 }
 
-/** Quoted, and only if it has no characters that need escaping. */
+/** Quotes the name of a branch; refuses a name with characters that need escaping. */
 function branchName(database: string, branch: string): string {
   if (!/^[\w=/-]+$/.test(branch))
     throw new PalimpsestError('INVALID_INPUT', `${branch} is not a branch made by Palimpsest.`)

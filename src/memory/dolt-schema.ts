@@ -31,7 +31,7 @@ const MIGRATIONS: readonly [name: string, statements: string[]][] = [
   ['operation of a proposal', ['ALTER TABLE proposals ADD COLUMN operation LONGTEXT']],
 ]
 
-/** The time after which a branch without its commit counts as abandoned. */
+/** After this time, a branch without its commit counts as abandoned. */
 const HALF_MADE_MS = 10 * 60_000
 
 /** Creates the database and its tables if they are missing, and repairs the index of open proposals. */
@@ -61,13 +61,13 @@ async function migrate(session: DoltSession): Promise<void> {
   await matchIndex(session)
 }
 
-/** The index is not versioned: it may have the columns of the first migration, or be new after it was lost. */
+/** The index is not versioned: it may have the columns of the first migration, or be new. */
 async function matchIndex(session: DoltSession): Promise<void> {
   if (await session.row("SHOW COLUMNS FROM open_proposals LIKE 'operation'")) return
   await unlessThere(session, 'ALTER TABLE open_proposals ADD COLUMN operation LONGTEXT')
 }
 
-/** Another process that starts at the same time may just have added it. */
+/** Ignores the error if another process has just added it. */
 async function unlessThere(session: DoltSession, sql: string): Promise<void> {
   try {
     await session.plain(sql)

@@ -17,12 +17,12 @@ import { codeOf } from '../files/root.ts'
 import type { Environment } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
 
-export type DoltServerOptions = {
+type DoltServerOptions = {
   /** Where the databases are. */
   folder: string
   /** A free one unless given. */
   port?: number
-  /** The program; looked for unless given. */
+  /** The path of dolt; `findDolt` unless given. */
   binary?: string
   env?: Environment
 }

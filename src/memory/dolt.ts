@@ -2,9 +2,9 @@
  * Memory on a Dolt server. A proposal is a branch `agent/{user}/{label}/{id}` with one commit by the agent; approving
  * merges it to main and deletes it, rejecting deletes it, and both are commits on main. A block's history is Dolt's.
  *
- * Every write to main is one SQL transaction that ends in one Dolt commit, so it is there whole or not at all; the
- * branch is deleted after it, and again when the store is next opened if that failed. Two transactions that touch
- * the same block cannot both win, because each gives it a version of its own.
+ * Every write to main is one SQL transaction that ends in one Dolt commit, so it happens whole or not at all. The branch
+ * is deleted after it; if that fails, it is deleted when the store is next opened. Of two transactions that touch the
+ * same block only one succeeds, because each gives the block its own version.
  */
 import { PalimpsestError } from '../model/errors.ts'
 import {
@@ -138,7 +138,7 @@ export class DoltMemory implements MemoryStore {
       if (from === 'open') {
         branch = await openBranch(session, userId, id)
         if (!branch) {
-          // Somebody merged or deleted it with plain dolt: the next use records that first.
+          // Somebody merged or deleted the branch with plain dolt; the next use records that first.
           this.#prepared = undefined
           return false
         }
@@ -162,7 +162,7 @@ export class DoltMemory implements MemoryStore {
   }
 
   /**
-   * Also deletes open proposals and their branches. Earlier commits keep their content: Dolt never forgets by itself.
+   * Also deletes open proposals and their branches. Earlier commits keep their content: Dolt never deletes history.
    */
   async forget(userId: string, { at, by }: { at: number; by: Actor }): Promise<void> {
     for (const { branch } of await this.proposals(userId, { state: 'open', limit: 10_000 })) {
@@ -232,7 +232,7 @@ async function carryOut(session: DoltSession, { userId, id, decision }: Deciding
   return true
 }
 
-/** The branch of an open proposal. It looks up the branch itself: `dolt_branches` reads all branches to find one. */
+/** The branch of an open proposal. Looks up one branch, because `dolt_branches` reads all branches. */
 async function openBranch(session: DoltSession, userId: string, id: string): Promise<string | undefined> {
   const row = await session.row(`${OPEN} AND id = ?`, [userId, userId, id])
   if (!row) return undefined

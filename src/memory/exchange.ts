@@ -1,5 +1,5 @@
 /**
- * Memory as one JSON document: for backups, for moving between stores and machines, and for reading without us.
+ * Memory as one JSON document: for backups, for moving between stores and machines, and for other programs.
  *
  * It holds the present blocks and the open proposals. Importing writes the blocks as one change and proposes the open
  * proposals again; it decides nothing and never rewrites existing content.
@@ -42,7 +42,7 @@ const memoryDocument = z.object({
   proposals: z.array(proposal).default([]),
 })
 
-export type MemoryDocument = z.output<typeof memoryDocument>
+type MemoryDocument = z.output<typeof memoryDocument>
 
 /** Blocks per write. */
 const BATCH = 500

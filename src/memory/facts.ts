@@ -14,7 +14,7 @@ export type Duplicate = { label: string; text: string; proposal?: string; state?
 /** Why a fact is out of date. */
 export type Stale = { text: string; since?: string; replacedBy?: string }
 
-export type BlockFacts = Omit<Stale, 'text'> & { onDemand: boolean }
+type BlockFacts = Omit<Stale, 'text'> & { onDemand: boolean }
 
 const MIN_WORDS = 2
 /** Two facts are duplicates if they share this fraction of their words. */
@@ -33,7 +33,7 @@ function linesIn(body: string): string[] {
   return body.split('\n').map(line => line.replace(/^[\s>*+-]*(?:\d+[.)]\s+)?/, '').trim())
 }
 
-/** The facts that a proposal would add; a line that is there already and would be there twice is one of them. */
+/** The facts that a proposal would add, including a second copy of an existing line. */
 export function addedFacts({ body, base }: Pick<Proposal, 'body' | 'base'>): string[] {
   const left = factsIn(base?.body ?? '')
   const isAdded = (fact: string) => {

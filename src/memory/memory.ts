@@ -10,7 +10,7 @@ import { setTimeout } from 'node:timers/promises'
 import { storeOf } from '../files/folder.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { Listeners } from '../model/listeners.ts'
-import { type Checks, checkContent, checkLabel, checkProposal, checkUser, isLabel, titleOf } from './checks.ts'
+import { type Checks, checkContent, checkLabel, checkProposal, checkUser, isName, titleOf } from './checks.ts'
 import { type DiffPart, diffTexts } from './diff.ts'
 import { type Duplicate, duplicatesOf } from './facts.ts'
 import { fileBehind, type WorkspaceOf, withFiles } from './file-blocks.ts'
@@ -37,9 +37,9 @@ import {
   type Version,
 } from './store.ts'
 
-export type MemoryOptions = {
+type MemoryOptions = {
   clock?: () => number
-  /** A new name for a version or a proposal, unique and sorting by time. */
+  /** Makes the id of a version or a proposal: unique, and sorting by time. */
   newId?: () => string
   /** Looks up the schemas that blocks name. */
   schemas?: SchemaSource
@@ -229,8 +229,8 @@ export class Memory {
   }
 
   /**
-   * Applies a proposal to its block, merged with later changes. `body` and `title` are the user's own words instead;
-   * `seen` is the version that they were written for, and they are refused if the block has changed since.
+   * Applies a proposal to its block, merged with later changes. `body` and `title` replace the agent's text; `seen` is
+   * the version that they were written for, and they are refused if the block has changed since.
    */
   async approve(
     userId: string,
@@ -332,7 +332,7 @@ export class Memory {
     checkUser(userId)
     return {
       blocks: () => allBlocks(this.store, userId),
-      block: async label => (isLabel(label) ? this.block(userId, label) : undefined),
+      block: async label => (isName(label) ? this.block(userId, label) : undefined),
       propose: (label, input) => this.propose(userId, label, { ...input, agentId }),
       duplicates: proposal => this.duplicates(proposal),
       search: (query, options) => this.search(userId, query, options),

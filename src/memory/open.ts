@@ -6,7 +6,7 @@
 import { readFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
-import { codeOf } from '../files/root.ts'
+import { ignoreMissing } from '../files/root.ts'
 import { databaseUrl } from '../ledger/postgres/database.ts'
 import { type Environment, MEMORY } from '../model/defaults.ts'
 import type { WorkspaceOf } from './file-blocks.ts'
@@ -45,9 +45,6 @@ export function userIn(env: Environment, configured?: string): string {
 function schemasIn(home: string): SchemaSource {
   return async name => {
     if (home === MEMORY || !/^\w[\w.-]{0,99}$/.test(name)) return undefined
-    return readFile(join(home, 'schemas', `${name}.json`), 'utf8').catch(error => {
-      if (codeOf(error) === 'ENOENT') return undefined
-      throw error
-    })
+    return readFile(join(home, 'schemas', `${name}.json`), 'utf8').catch(ignoreMissing)
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Lasting preferences of users, recognised by their words: "always …", "never …", "use X, not Y", "I prefer …". No
- * model decides. A preference stated in two sessions becomes a proposal (agent/preferences.ts). Pure.
+ * model is called. A preference stated in two sessions becomes a proposal (agent/preferences.ts). Pure.
  */
 
 /** Search words for such sentences. */

@@ -26,7 +26,7 @@ export type Merge =
   | { type: 'deleted' }
 
 /** Two titles between which the user must choose. */
-export type Titles = { base: string; now: string; proposed: string }
+type Titles = { base: string; now: string; proposed: string }
 
 /** Comparing many equal lines takes quadratic time: texts with more lines than this are shown, not merged. */
 const MAX_LINES = 2000
@@ -39,7 +39,7 @@ export function mergeProposal(proposal: Proposal, block: Block | undefined): Mer
     return { type: 'clean', title, body, stale: false }
   const again = replayed(proposal, block.body)
   if (again !== undefined) {
-    // Only the titles can still differ. A block that was to be new keeps the title that it got meanwhile.
+    // Only the titles can still differ. If the proposal was for a new block, the existing block keeps its title.
     const titles = base ? { before: base.title, wanted: title } : { before: block.title, wanted: block.title }
     const before = { title: titles.before, body: block.body }
     const merge = mergeTexts(before, block, { title: titles.wanted, body: again })
@@ -101,9 +101,9 @@ export function applyOperation(body: string, operation: Operation, label: string
     case 'replace':
       return replaceString(body, operation, label)
     case 'append':
-      return appended(body, operation.text)
+      return endingLine(body) + operation.text
     case 'prepend':
-      return prepended(body, operation.text)
+      return body === '' ? operation.text : endingLine(operation.text) + body
     case 'section': {
       const result = replaceSection(body, operation.header, operation.content)
       if ('problem' in result) throw new PalimpsestError(result.code, result.problem, { label })
@@ -116,7 +116,7 @@ export function kindOf({ type }: Operation): ProposalKind {
   return type === 'replace' ? 'edit' : type
 }
 
-/** The present body with a proposal's operation applied; undefined if it no longer applies as it was meant. */
+/** The present body with a proposal's operation applied; undefined if it no longer applies as the agent meant it. */
 function replayed({ operation, base, label }: Proposal, now: string): string | undefined {
   if (!operation) return undefined
   // If somebody else has rewritten the section since, the user must choose.
@@ -187,17 +187,7 @@ export function blockDeleted(label: string, id: string): PalimpsestError {
   )
 }
 
-/** The body with a text added at the end, on its own line. */
-function appended(body: string, text: string): string {
-  return endingLine(body) + text
-}
-
-/** The body with a text before it, on a line of its own. */
-function prepended(body: string, text: string): string {
-  return body === '' ? text : endingLine(text) + body
-}
-
-/** Replaces a string literally; it must be there, and only once unless `all` is asked for. */
+/** Replaces a string literally. It must occur, and only once unless `all` is set. */
 function replaceString(
   body: string,
   { old, new: replacement, all = false }: Extract<Operation, { type: 'replace' }>,

@@ -1,4 +1,4 @@
-/** Rows of the memory stores as values, and back. The stores use the same column names. */
+/** Converts rows of the memory stores to values and back. The stores use the same column names. */
 import { z } from 'zod'
 import type { Actor, Block, EntryLink, Note, Operation, Proposal, Version } from './store.ts'
 

@@ -44,7 +44,7 @@ function readData(body: string): Data {
   try {
     return { value: parseJson(body) }
   } catch (error) {
-    return { problem: `it is not JSON (${reason(error)}) and does not begin with front matter` }
+    return { problem: `it is not JSON (${messageOf(error)}) and does not begin with front matter` }
   }
 }
 
@@ -54,7 +54,7 @@ function problemsOf(data: Data, schema: Schema): string[] {
     const { valid, errors } = new Validator(schema, '2020-12', false).validate(data.value)
     return valid ? [] : describe(errors)
   } catch (cause) {
-    throw new PalimpsestError('INVALID_INPUT', `The schema cannot be used: ${reason(cause)}`, {}, cause)
+    throw new PalimpsestError('INVALID_INPUT', `The schema cannot be used: ${messageOf(cause)}`, {}, cause)
   }
 }
 
@@ -66,8 +66,4 @@ function describe(errors: readonly OutputUnit[]): string[] {
     return `${place ? `${place}: ` : ''}${error.replace(/\.$/, '')}`
   })
   return [...new Set(lines)].slice(0, 10)
-}
-
-function reason(error: unknown): string {
-  return messageOf(error)
 }

@@ -1,11 +1,10 @@
 /**
  * Memory in tables, on SQLite or PostgreSQL: any number of users, processes and servers.
  *
- * Versions are rows that are never changed, numbered within their block (the keys of rows come from a sequence, which
- * in a cluster need not be in order); a block points to its newest one. A proposal's row holds what a branch
- * holds in Dolt. A user's lists are ranges of an index that begins with the user, so that other users' blocks and
- * proposals cost nothing. A change is made by compare-and-set: the row of the block must still point to the version that
- * was expected, or the whole transaction is undone.
+ * Versions are rows that never change, numbered within their block (the keys of rows come from a sequence, which in a
+ * cluster need not be in order); a block points to its newest version. A proposal is a row. A user's lists are ranges of
+ * an index that begins with the user, so that other users' blocks and proposals cost nothing. A change is made by
+ * compare-and-set: if the block no longer points to the expected version, the whole transaction is undone.
  */
 import { countOf, rowsOf, type Sql, type SqlValue, type Steps } from '../ledger/sql.ts'
 import { PROPOSAL_COLUMNS, proposalValues, toBlock, toProposal, toVersion } from './rows.ts'

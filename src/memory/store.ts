@@ -34,7 +34,7 @@ export type Version = Note & {
   userId: string
   label: string
   content: Content | null
-  /** The store's own name for this version, if the store itself has versions. */
+  /** The commit of this version, if the store is a versioned database. */
   commit?: string
 }
 
@@ -153,7 +153,7 @@ export function allBlocks(store: Pick<MemoryStore, 'blocks'>, userId: string): P
   return allPages(page => store.blocks(userId, page), labelOf)
 }
 
-/** Sorts by time; made of letters and digits only, so that it can be part of a branch's name and of an address. */
+/** An id that sorts by time. It has only letters and digits, so it can be part of a branch's name and of an address. */
 export function newId(now: number): string {
   const random = crypto.getRandomValues(new Uint8Array(8))
   return now.toString(36).padStart(9, '0') + [...random].map(byte => (byte % 36).toString(36)).join('')

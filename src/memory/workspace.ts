@@ -2,9 +2,9 @@
  * The workspace: knowledge files that every session starts with and that agents extend, in a folder or in the
  * database that several servers share.
  *
- * A missing file is created from a template that explains itself. The loaded text is bounded: a file that is too long
- * is cut at a line and says so. An entry that exists is not added twice, and concurrent entries from several
- * processes all arrive. The time is an argument; days are in the user's time zone.
+ * A missing file is created from a template that explains its use. The loaded text is bounded: a file that is too long
+ * is cut at a line and says so. An entry that exists is not added twice, and no entry is lost when several processes
+ * write. The time is an argument; days are in the user's time zone.
  */
 
 import { homedir } from 'node:os'
@@ -159,7 +159,7 @@ export async function readWorkspaceFile({ folder }: Pick<Workspace, 'folder'>, p
 }
 
 /** A line that an agent added, with its file and its place in it. */
-export type AddedLine = { id: string; path: string; text: string; session: string; entry: number }
+type AddedLine = { id: string; path: string; text: string; session: string; entry: number }
 
 /** The lines that agents have added, in file and line order. */
 export async function addedLines(workspace: Pick<Workspace, 'folder'>): Promise<AddedLine[]> {
@@ -189,7 +189,6 @@ export async function removeLine(workspace: Pick<Workspace, 'folder'>, id: strin
 
 export type Added = { path: string; added: boolean }
 
-/** A fact for every later session. */
 export async function saveFact(workspace: Workspace, fact: string): Promise<Added> {
   return addEntry(workspace, 'MEMORY.md', '', fact)
 }
