@@ -2,7 +2,7 @@
  * Reading a file whole and changing it whole: every change is read, computed and written under the file's lock,
  * and becomes visible at once or not at all.
  *
- * Guarantee: a file is always an old or a new version, never a mix, whenever the process or the machine stops; no
+ * Guarantee: a file is always an old or a new version, never a mix, even if the process or the machine stops; no
  * acknowledged change by these functions is lost to another one; mode and owner stay. The replaced text is in the
  * journal before the change is visible. A writer that does not lock is noticed by content hash until just before the
  * rename; then the change is computed again on the present text.
@@ -59,7 +59,7 @@ const SWEEP_EVERY_MS = 30_000
 const ABANDONED_AFTER_MS = 3_600_000
 const CREATE_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0)
 
-/** True for the names of half-written files, which listings leave out. */
+/** Whether a name is that of a half-written file, which listings leave out. */
 export function isTemporary(name: string): boolean {
   return TEMPORARY.test(name)
 }
@@ -92,7 +92,7 @@ export async function changeFile(where: Where, options: ChangeOptions, change: C
 
 type Change = (now: string | null, key: string) => string | null | Promise<string | null>
 
-/** The journal gets the event afterwards: a change that lost a race is computed again, and must not be recorded. */
+/** The journal gets the event after the change, because a change that lost a race must not be recorded. */
 async function changeStored(store: FileStore, where: Where, options: ChangeOptions, change: Change): Promise<Changed> {
   const key = keyBelow(where.root, where.path)
   const { before, after } = await store.change(where.path, now => change(now, key))
@@ -102,7 +102,7 @@ async function changeStored(store: FileStore, where: Where, options: ChangeOptio
   return { key, before, after }
 }
 
-/** Like `changeFile`, for a path of our own that no model gave: links on it may lead anywhere. */
+/** Like `changeFile`, for a path that does not come from a model: it may contain links to anywhere. */
 export async function changeOwnFile(
   path: string,
   options: ChangeOptions,
@@ -125,7 +125,7 @@ async function changePlace(place: Place, options: ChangeOptions, change: Change)
   })
 }
 
-/** Every path to a file gives the same key. Ignoring letter case and Unicode form can only lock too much. */
+/** All paths to a file have the same key. Two files whose names differ only in case or Unicode form share it. */
 export async function lockKey(place: Place): Promise<string> {
   const { dev, ino } = await place.folder.handle.stat({ bigint: true })
   return `${dev}:${ino}:${place.name.normalize('NFC').toLowerCase()}`

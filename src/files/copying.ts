@@ -6,7 +6,7 @@ import type { CopyTally } from '../ledger/copy-rows.ts'
 import { isPalimpsestError } from '../model/errors.ts'
 import type { FileStore } from './store.ts'
 
-/** The folders that Palimpsest keeps files in, beside the workspace. */
+/** The folders, besides the workspace, in which Palimpsest keeps files. */
 export const KEPT_FOLDERS = ['overflow', 'archive'] as const
 
 export async function copyFiles(from: FileStore, to: FileStore, below: string, tally: CopyTally): Promise<void> {

@@ -1,13 +1,13 @@
 /**
  * Globs, matched in time linear in path and glob. Node's own matcher backtracks: `+(a|aa)b` takes it exponential time.
- * Here a glob is a small automaton, and all its states advance together. It knows `*` and `?` within a name, `**` over
- * folders, `[a-z]`, `[!a]`, `{a,b}` and `\` before a sign that means itself; everything else is text. As in a shell,
- * a dot at the beginning of a name must be written. Pure.
+ * Here a glob is a small automaton, and all its states advance together. It supports `*` and `?` within a name, `**` for
+ * folders, `[a-z]`, `[!a]`, `{a,b}` and `\` before a literal character; everything else is text. As in a shell, a dot at
+ * the beginning of a name matches only a written dot. Pure.
  */
 
 type State = { takes?: (char: string, atStart: boolean) => boolean; next: number[] }
 
-export type Glob = (path: string) => boolean
+type Glob = (path: string) => boolean
 
 /** Reads a glob once, for many paths. */
 export function readGlob(glob: string): Glob {

@@ -1,6 +1,6 @@
 /**
- * The interface of a journal of reads and writes, one in memory, and the rule by which any journal finds the write to
- * undo.
+ * The interface of a journal of reads and writes, a journal in memory, and the rule by which any journal finds the write
+ * to undo.
  *
  * The rule: a write that restores exactly the text that the last active write replaced cancels it. So undoing needs
  * no event of its own, undoing twice goes back two writes, and the rule can be replayed from a list of events.
@@ -44,7 +44,7 @@ export function lastStandingWrite(events: Iterable<FileEvent>): { hash: string; 
   return last && { hash: last.hash, before: last.before }
 }
 
-/** Lives as long as the process. */
+/** A journal in memory. */
 export function memoryJournal(): FileJournal {
   const events = new Map<string, FileEvent[]>()
   const of = (path: string) => events.get(path) ?? []

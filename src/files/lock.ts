@@ -1,9 +1,9 @@
 /**
- * A lock per file, between all tasks and all processes of a user, that dies with its holder.
+ * A lock per file, between all tasks and all processes of a user, which ends with its holder.
  *
- * The lock is an open SQLite transaction on an empty database: the operating system's own record lock, so a
- * process that is killed leaves nothing behind and nobody has to guess whether a lock is stale. Files share 256
- * locks by hash, so the lock folder never grows; two files on one lock only wait for each other.
+ * The lock is an open SQLite transaction on an empty database, which is a record lock of the operating system. So a
+ * killed process leaves no stale lock. Files share 256 locks by hash, so the lock folder never grows; two files with
+ * the same lock only wait for each other.
  *
  * Boundary: processes agree only if they see the same lock folder (`PALIMPSEST_LOCKS`, else `~/.agent/locks`).
  * Against writers that do not lock, atomic.ts compares hashes.
@@ -22,7 +22,7 @@ import { codeOf } from './root.ts'
 const PATIENCE_MS = 60_000
 const SQLITE_BUSY = 5
 
-/** The last turn of each lock within this process. */
+/** The last holder or waiter of each lock in this process: resolves when it is done. */
 const turns = new Map<string, Promise<void>>()
 
 /** Runs `work` while holding the locks of all keys. Locks are taken in one order, so no two callers deadlock. */
@@ -91,7 +91,7 @@ async function lockFolder(): Promise<string> {
   }
 }
 
-/** For users without a writable home. We must own the folder: another user may have made it. */
+/** For users without a writable home. The folder must be ours, because another user may have made it. */
 async function temporaryFolder(): Promise<string> {
   const uid = process.getuid?.() ?? 0
   const folder = join(tmpdir(), `palimpsest-locks-${uid}`)

@@ -1,9 +1,9 @@
 /**
- * The sections of a Markdown text, as CommonMark reads it, and replacing one of them. Pure.
+ * Finds the sections of a Markdown text, by the rules of CommonMark, and replaces one of them. Pure.
  *
- * Only headers of the document itself count: a `#` in a code fence, a comment, front matter, an indented block, a
- * list item or a quotation is none. Replacing keeps every character outside the section, and is refused when the
- * new content would change which other headers there are.
+ * Only headers of the document itself count: not a `#` in a code fence, a comment, front matter, an indented block, a
+ * list item or a quotation. Replacing keeps every character outside the section, and is refused if the new content
+ * would change the other headers.
  */
 
 import { trimEndOf } from '../model/text.ts'
@@ -60,7 +60,7 @@ export function readHeadings(text: string): Heading[] {
   })
 }
 
-/** "## Title", whichever way the header was written. */
+/** "## Title", also for an underlined header. */
 export function nameOf({ level, title }: Pick<Heading, 'level' | 'title'>): string {
   return `${'#'.repeat(level)} ${title}`
 }
@@ -80,7 +80,7 @@ function readLines(text: string): Line[] {
   return lines
 }
 
-/** How many lines the front matter takes; without an end it is none. */
+/** The number of lines of the front matter; 0 if it has no end. */
 function frontMatterLength(lines: Line[]): number {
   if (!/^---[ \t]*$/.test(lines[0]?.text ?? '')) return 0
   return lines.findIndex((line, index) => index > 0 && /^(---|\.\.\.)[ \t]*$/.test(line.text)) + 1
@@ -104,9 +104,9 @@ const BLOCK_HTML = new RegExp(
 const LONE_TAG =
   /^ {0,3}<(?:[a-z][a-z0-9-]*(?:\s+[a-z_:][\w.:-]*(?:\s*=\s*(?:[^\s"'=<>`]+|'[^']*'|"[^"]*"))?)*\s*\/?|\/[a-z][a-z0-9-]*\s*)>\s*$/i
 
-/** Reads a document line by line and says which lines complete a header. */
+/** Reads a document line by line and returns the header that a line completes. */
 class BlockReader {
-  /** Until this matches, nothing else counts. */
+  /** Lines are skipped until this matches. */
   #until: ((line: string) => boolean) | undefined
   /** The lines of the running paragraph; a header may be underlined. */
   #paragraph: Paragraph | undefined
@@ -140,7 +140,7 @@ class BlockReader {
     return this.#opener(line) ? undefined : this.#addToParagraph(line, index)
   }
 
-  /** True when the line opens something that is no paragraph. */
+  /** Whether the line opens a block other than a paragraph. */
   #opener(line: string): boolean {
     const fence = fenceOf(line)
     if (fence) this.#skipUntil(fence)
@@ -180,7 +180,7 @@ class BlockReader {
   }
 }
 
-/** For a line that opens a code fence: what closes it. */
+/** For a line that opens a code fence: a test for the line that closes it. */
 function fenceOf(line: string): ((line: string) => boolean) | undefined {
   const [start = '', marks = ''] = FENCE.exec(line) ?? []
   if (marks === '' || (marks[0] === '`' && line.includes('`', start.length))) return undefined
@@ -190,7 +190,7 @@ function fenceOf(line: string): ((line: string) => boolean) | undefined {
   }
 }
 
-/** Whether a line belongs to an open list item or quotation, which takes note of it. */
+/** Whether a line belongs to an open list item or quotation; updates the state of that container. */
 function staysInside(container: Container, line: string): boolean {
   if (line.trim() === '') {
     container.lazy = false
@@ -204,7 +204,7 @@ function staysInside(container: Container, line: string): boolean {
   return container.lazy && !interrupts(line)
 }
 
-/** A list item; within a paragraph only one that is not empty and, if numbered, begins at 1. */
+/** Whether a line begins a list item. Inside a paragraph, an item must not be empty and, if numbered, begin at 1. */
 function startsItem(line: string, inParagraph: boolean): boolean {
   const item = ITEM.exec(line)
   if (!item) return false
@@ -216,13 +216,13 @@ function itemOf(line: string): Container {
   const rest = line.slice(all.length)
   const width = lead.length + marker.length
   const content = indentOf(gap, width)
-  // Behind a wider gap the item begins with a code block.
+  // After a wider gap, the item begins with a code block.
   const isCode = content > width + 4
   const indent = rest === '' || isCode ? width + 1 : content
   return { indent, quote: false, lazy: !isCode && runsOn(rest), empty: rest.trim() === '' }
 }
 
-/** True when a line of a list item or quotation ends in a paragraph, which the next line may run on from. */
+/** Whether a line of a list item or quotation ends in a paragraph that the next line can continue. */
 function runsOn(line: string): boolean {
   const text = line.replace(/^(?:\s*(?:>|[-+*](?=\s|$)|\d{1,9}[.)](?=\s|$)))*\s*/, '')
   return (
@@ -231,20 +231,20 @@ function runsOn(line: string): boolean {
 }
 
 /**
- * A list item or quotation that is open: from which column lines belong to a list item, whether a paragraph may
- * run on outside of that column, and whether nothing is in it yet.
+ * An open list item or quotation. `indent`: the column from which lines belong to a list item. `lazy`: whether the next
+ * line may continue its paragraph without that indentation. `empty`: whether it has no content yet.
  */
 type Container = { indent: number; quote: boolean; lazy: boolean; empty: boolean }
 
 type Paragraph = { from: number; lines: string[] }
 
-/** A paragraph without the link definitions at its beginning; undefined when nothing else is in it. */
+/** A paragraph without the link definitions at its beginning; undefined if it has nothing else. */
 function withoutDefinitions({ from, lines }: Paragraph): Paragraph | undefined {
   const words = lines.findIndex(line => !/^ {0,3}\[[^\]]+\]:\s*\S+\s*$/.test(line))
   return words === -1 ? undefined : { from: from + words, lines: lines.slice(words) }
 }
 
-/** True for lines that end a paragraph which merely runs on from a container. */
+/** Whether a line ends the paragraph of a container instead of continuing it. */
 function interrupts(line: string): boolean {
   return (
     ATX.test(line) ||
@@ -258,7 +258,7 @@ function interrupts(line: string): boolean {
   )
 }
 
-/** The column behind the blanks at the beginning of a text that begins in a column. */
+/** The column after the blanks at the beginning of a line; `from` is the column where the text begins. */
 function indentOf(line: string, from = 0): number {
   let column = from
   for (const char of line) {
@@ -269,7 +269,7 @@ function indentOf(line: string, from = 0): number {
   return column
 }
 
-/** The text of an ATX header, without the marks that may close it; `# #` and `#` alone are empty ones. */
+/** The text of an ATX header, without closing marks; empty for `# #` and `#`. */
 function titleOf(raw: string): string {
   const title = raw.trim()
   const open = trimEndOf(title, '#')
@@ -295,7 +295,7 @@ function findHeadings(headings: Heading[], wanted: string): Heading[] {
   })
 }
 
-/** True when `wanted` names this header: with its level ("## A") or by its title alone. */
+/** Whether `wanted` names this header, with its level ("## A") or by its title alone. */
 function fits(heading: Heading | undefined, wanted: string): boolean {
   if (!heading) return false
   const first = splitLines(wanted.trim())[0] ?? ''
@@ -314,7 +314,7 @@ function ancestorsOf(headings: Heading[], heading: Heading): Heading[] {
   )
 }
 
-/** New content with the blank lines that the old one had around it, or one on each side if there was none. */
+/** New content with the blank lines around the old content, or one on each side if the section was empty. */
 function fitBody(text: string, heading: Heading, content: string): string {
   const old = text.slice(heading.content, heading.end)
   const core = content.replace(BLANK_LINES, '').trimEnd()
@@ -334,7 +334,7 @@ function fitBody(text: string, heading: Heading, content: string): string {
 
 const BLANK_LINES = /^(?:[ \t]*(?:\r\n|\n|\r))+/
 
-/** Models like to repeat the header; once is enough. */
+/** Removes the header if the new content repeats it, as models often do. */
 function withoutOwnHeader(heading: Heading, content: string): string {
   const [first] = readHeadings(content)
   const repeats = first && content.slice(0, first.start).trim() === '' && first.level === heading.level

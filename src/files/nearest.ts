@@ -12,7 +12,7 @@ const COMPARED_WIDTH = 300
 const COMPARED_LINES = 20_000
 const LEAST_LIKENESS = 0.4
 
-/** Lines for an error message; empty when nothing useful can be said. */
+/** Lines for an error message; empty if no explanation is found. */
 export function explainMiss(text: string, wanted: string): string[] {
   const reason = reasonFor(text, wanted)
   return [...(reason ? [reason] : []), ...nearestLines(text, wanted)]

@@ -19,7 +19,7 @@ export function isProgram(path: string): boolean {
   }
 }
 
-/** A port of loopback that nothing listens on. */
+/** A free port of loopback. */
 export function freePort(): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   const server = createServer().on('error', reject)

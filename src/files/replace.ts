@@ -1,5 +1,5 @@
 /**
- * The heart of edit_file: one exact, literal, unique replacement in a text. Pure.
+ * The replacement of edit_file: exact, literal and unique. Pure.
  *
  * Nothing is interpreted: no pattern in the old text, no `$&` in the new one. Overlapping matches are counted,
  * because replacing either of them would be a guess. A mismatch is a value, not an exception.
@@ -7,14 +7,14 @@
 
 import { inLineEndingsOf, linesAt } from './text.ts'
 
-export type Replaced =
+type Replaced =
   | { type: 'replaced'; text: string; at: number; inserted: string }
   | { type: 'not-found' }
   | { type: 'ambiguous'; lines: number[] }
 
 /**
- * Line breaks: in a file with CRLF throughout, an old text without a carriage return is taken to mean CRLF, and
- * the new text with it. In every other case both are taken literally.
+ * In a file with CRLF throughout, line breaks of texts without carriage returns become CRLF (`inLineEndingsOf`).
+ * Otherwise both texts are literal.
  */
 export function replaceUnique(text: string, oldText: string, newText: string): Replaced {
   const wanted = inLineEndingsOf(text, oldText)

@@ -1,10 +1,10 @@
 /**
  * Confinement: a path from a model must lead to a place inside the root, or it is refused.
  *
- * A path is resolved through symbolic links, checked, and then walked again from the root folder by folder with links
- * forbidden. Later steps use the open folder, not its name. So a link that is swapped in between the check and the
- * use is seen as a link, and refused. (Linux: through /proc/self/fd, which works like openat. Elsewhere the opened
- * file is compared with the one at the path: reads are safe, a write keeps a small window.)
+ * A path is resolved through symbolic links, checked, and then opened again from the root, folder by folder, without
+ * following links. Later steps use the open folder, not its name. So a link that appears between the check and the use
+ * is refused. (On Linux this uses /proc/self/fd, which works like openat. Elsewhere the opened file is compared with
+ * the one at the path: reads are safe; for a write, a short race remains.)
  */
 
 import { constants, existsSync } from 'node:fs'
@@ -28,13 +28,13 @@ export type Root = {
 /** An open folder inside the root. */
 export type Folder = {
   handle: FileHandle
-  /** The path of an entry of this very folder, whatever happens to the folder's name. */
+  /** The path of an entry of this folder, even if the folder is renamed. */
   at: (name: string) => string
   /** The folder's names below the root. */
   parts: string[]
 }
 
-/** An entry of an open folder: a file that is there or could be made. */
+/** An entry of an open folder: a file that exists or can be made. */
 export type Place = {
   folder: Folder
   name: string
@@ -44,7 +44,7 @@ export type Place = {
   key: string
 }
 
-/** Linux accepts no longer path. */
+/** The longest path that Linux accepts. */
 const LONGEST_PATH = 4096
 const PROC = process.platform === 'linux' && existsSync('/proc/self/fd')
 const NOFOLLOW = constants.O_NOFOLLOW ?? 0
@@ -79,18 +79,18 @@ export async function withFolder<T>(where: Where, use: (folder: Folder) => Promi
   return withParts({ ...where, make: false }, await resolveInRoot(where.root, where.path), use)
 }
 
-/** Only a hint for choosing an operation: the file or folder is checked again when it is opened. */
+/** A hint for choosing an operation; the file or folder is checked again when it is opened. */
 export async function isFolder({ root, path }: Where): Promise<boolean> {
   if (root.store) return (await root.store.list(path)).length > 0
   const stat = await lstat(join(root.folder, ...(await resolveInRoot(root, path)))).catch(ignoreMissing)
   return stat?.isDirectory() ?? false
 }
 
-/** Opens a plain file for reading. Undefined when nothing is there; anything but a plain file is refused. */
+/** Opens a plain file for reading; undefined if it does not exist. Anything but a plain file is refused. */
 export async function openFile(place: Place): Promise<FileHandle | undefined> {
   const path = place.folder.at(place.name)
   try {
-    // First lstat: opening a device can have effects, and opening a FIFO can wait.
+    // Use lstat first, because opening a device can have effects, and opening a FIFO can block.
     refuseSpecial(place.given, await lstat(path))
     const handle = await open(path, FILE_FLAGS)
     try {
@@ -261,7 +261,7 @@ async function openSubfolder(at: string, name: string, where: Where): Promise<Fi
   }
 }
 
-/** Without openat: true if the path, which has no links, leads to the very file that was opened. */
+/** Without openat: whether the path has no links and leads to the file that was opened. */
 async function isStill(path: string, handle: FileHandle): Promise<boolean> {
   const [real, now, opened] = await Promise.all([realpath(path), lstat(path), handle.stat()])
   return real === path && now.ino === opened.ino && now.dev === opened.dev

@@ -1,6 +1,6 @@
 /**
- * Single values in the settings of another program, changed in the text itself: JSON (with comments and trailing
- * commas), TOML and `.env`. Everything else in the text stays as it is, byte for byte.
+ * Changes single values in the text of another program's settings: JSON (with comments and trailing commas), TOML and
+ * `.env`. Everything else in the text stays as it is, byte for byte.
  *
  * Guarantee: text that does not parse in its format is refused, never guessed at. In TOML only keys above the first
  * table can be changed; the agents need no more.

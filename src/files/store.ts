@@ -6,10 +6,7 @@
  * version of a text is its SHA-256, so a caller who has the present version also knows the text.
  */
 export interface FileStore {
-  /**
-   * The folder in the names that people and models use. For a table the folder is empty: only our tools reach the
-   * files.
-   */
+  /** The folder in the paths that people and models use. For a table, nothing is in it on disk. */
   readonly folder: string
   readonly isTable: boolean
   /** Undefined if there is no such file. */

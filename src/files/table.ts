@@ -25,7 +25,7 @@ const MIGRATIONS: PgMigrations = [
   ],
 ]
 
-/** No user has this name. */
+/** The owner of the home's own files; no user has this name. */
 const HOME = ''
 const MAX_ATTEMPTS = 200
 const LONGEST_PAUSE_MS = 50

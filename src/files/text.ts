@@ -1,7 +1,7 @@
 /**
- * Text as our tools see it: UTF-8 that survives the round trip byte for byte, with its BOM and line endings.
+ * Text for our tools: UTF-8 that is read and written byte for byte, with its BOM and line endings.
  *
- * Anything else (binary, other encodings, half a surrogate pair from a model) is refused rather than mangled.
+ * Anything else (binary, other encodings, half a surrogate pair from a model) is refused.
  */
 
 import { PalimpsestError } from '../model/errors.ts'
@@ -72,7 +72,7 @@ export function countChars(text: string): number {
   return count
 }
 
-/** Lines without their endings; a newline at the end starts no further line. */
+/** Lines without their endings; a newline at the end of the text does not begin another line. */
 export function splitLines(text: string): string[] {
   const lines = text.split(/\r\n|\n|\r/)
   if (lines.at(-1) === '') lines.pop()

@@ -19,7 +19,7 @@ export type Entry = {
   closed?: boolean
 }
 
-/** Reading a glob takes time and depth with the brackets that it opens. */
+/** Limits the time and the recursion depth of reading a glob with many brackets. */
 const LONGEST_GLOB = 1000
 const NOT_ENTERED = new Set(['.git', 'node_modules'])
 

@@ -2,8 +2,8 @@
  * The searched documents: each part of an entry in pieces of about 1,200 characters, cut at line ends.
  *
  * A piece of a tool result also includes the name and the short arguments of its call, so that "what did X print" finds
- * it. The kind of part, the tool and the path of a piece are stored as separate terms, which no word of a text can
- * equal, so a filter is one more list to read.
+ * it. The kind of part, the tool and the path of a piece are separate terms that differ from every word, so a filter is
+ * one more list to read.
  */
 
 import { leavesOf, stringsIn, textOf } from '../model/leaves.ts'
@@ -29,7 +29,7 @@ export type Document = {
 type FindCall = (id: string) => ToolCallPart | undefined
 
 const PIECE_CHARS = 1200
-/** A piece ends at a line end, if there is one behind this many characters. */
+/** A piece ends at a line end, if there is one after this many characters. */
 const MIN_PIECE_CHARS = 600
 /** Arguments longer than this are contents, not a description of the call. */
 const MAX_ARGUMENT_CHARS = 400

@@ -2,8 +2,8 @@
  * Search by meaning, beside search by words: the pieces of texts whose vectors are nearest to the vector of the query.
  * Both orders are fused by reciprocal rank (search.ts), so pieces that share no word with the query can be found too.
  *
- * Vectors are computed on first use. The latest are kept in memory and nowhere else, so removed or redacted texts leave
- * nothing behind. A search waits for some of the missing vectors; the others are computed after it, for the next
+ * Vectors are computed on first use. The latest are kept, only in memory, so nothing remains of removed or redacted
+ * texts. A search waits for some of the missing vectors; the others are computed after it, for the next
  * search. All vectors of a scope are compared, so the size of a scope is limited.
  */
 import type { Place } from './index.ts'

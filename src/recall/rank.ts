@@ -1,10 +1,10 @@
 /**
  * Orders documents for a query: BM25 with the text of neighbours, computed from postings and columns alone.
  *
- * Every document of the scope gets a position such that the documents of a session follow one another, whatever
- * segments they lie in; a term then counts, at half weight, for the documents next to its own.
- * Terms are taken rarest first. Once enough postings have been scored, commoner terms count only for documents that a
- * rarer one has found, so the work for a query is bounded.
+ * Every document of the scope gets a position, such that the documents of a session follow one another in any segments.
+ * A term also counts, at a lower weight, for the documents next to its own.
+ * Terms are scored rarest first. After enough postings, more common terms count only for documents that a rarer term
+ * has found, so the work for a query is bounded.
  */
 import type { DocumentKey, Posting, RecallIndex, Span } from './index.ts'
 import { eachPosting, KINDS, type Segment } from './postings.ts'
@@ -84,7 +84,7 @@ export async function rankDocuments(
   }
 }
 
-/** The last documents of the stretches that ended last, whatever their content. */
+/** The newest documents of the scope, newest first. */
 function newestOf(
   { stretches }: Layout,
   { limit, allowed }: { limit: number; allowed: Uint8Array | undefined },
@@ -112,11 +112,11 @@ type Layout = {
   lengths: Uint8Array
   kinds: Uint8Array
   meanLength: number
-  /** What length does to a count (BM25), once it was needed; 0 before. */
+  /** The length norm of BM25, computed on first use; 0 until then. */
   norms: Float32Array
 }
 
-/** The layout of all documents is kept as long as the store returns the same list: making it takes 5 ms at a million. */
+/** The layout of all documents is kept while the store returns the same list: making it takes 5 ms for a million. */
 const layouts = new WeakMap<readonly Segment[], Layout>()
 
 function layoutOf(segments: readonly Segment[], spans: readonly Span[] | undefined): Layout {
@@ -301,7 +301,7 @@ type Sums = { scores: Float64Array; counts: Float32Array; marks: Uint8Array; tou
 const TOUCHED = 1
 const HOLDS = 2
 
-/** Kept from search to search: new ones of a million documents take 4 ms to make. */
+/** Reused by the next search: allocating arrays for a million documents takes 4 ms. */
 let kept: Omit<Sums, 'touched'> | undefined
 
 function sumsFor(size: number): Sums {

@@ -66,8 +66,8 @@ export async function search(
 type Nearby = { words: readonly Ranked[]; newest: readonly Ranked[]; by: ByMeaning }
 
 /**
- * The pieces nearest in meaning, nearest first, among the word hits; distant pieces are left out. If the words find
- * little, the newest pieces are compared too. If the words find enough, those would push down better hits.
+ * The pieces nearest in meaning, nearest first, among the word hits. If the words find little, the newest pieces are
+ * compared too; otherwise these would push down better hits.
  */
 async function nearest(index: RecallIndex, text: string, { words, newest, by }: Nearby): Promise<Ranked[]> {
   const found = words.slice(0, MEANING_CANDIDATES)

@@ -7,7 +7,7 @@
 
 export type Secret = { kind: string; start: number; end: number }
 
-/** A secret begins at the beginning of a word, or behind the escape of a line end in quoted text. */
+/** A secret begins at the beginning of a word, or after an escaped line end in quoted text. */
 const PATTERNS: readonly (readonly [kind: string, pattern: RegExp])[] = [
   [
     'private key',
@@ -35,7 +35,7 @@ const PATTERNS: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ['JWT', /(?:(?<![\w-])|(?<=\\[nrt]))eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{16,}/g],
 ]
 
-/** In the order of the text; none overlaps another. */
+/** Secrets in the order of the text, without overlaps. */
 export function secretsIn(text: string): Secret[] {
   const found = PATTERNS.flatMap(([kind, pattern]) =>
     [...text.matchAll(pattern)].map(match => ({ kind, start: match.index, end: match.index + match[0].length })),
@@ -43,7 +43,7 @@ export function secretsIn(text: string): Secret[] {
   return apart(found)
 }
 
-/** In order; of those that overlap, the first. */
+/** Sorts by place, and keeps the first of those that overlap. */
 export function apart(found: readonly Secret[]): Secret[] {
   let end = 0
   const sorted = [...found].sort((a, b) => a.start - b.start || b.end - a.end)

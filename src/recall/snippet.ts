@@ -19,7 +19,7 @@ export function snippetOf(text: string, query: string): string {
   return cut(text, from, from + SNIPPET_CHARS)
 }
 
-/** The beginning of the window that contains the most different terms. */
+/** The first place of the window that contains the most different terms. */
 function bestPlace(places: readonly { at: number; term: string }[]): number {
   const inside = new Map<string, number>()
   let best = { at: 0, terms: 0 }

@@ -41,7 +41,7 @@ const STEP_3: readonly Rule[] = [
 
 const STEP_4 = 'al ance ence er ic able ible ant ement ment ent sion tion ou ism ate iti ous ive ize'
   .split(' ')
-  .sort(longestFirst)
+  .sort((a, b) => b.length - a.length)
 
 /** The stem of a word in lower-case letters a to z. */
 export function stem(word: string): string {
@@ -125,8 +125,4 @@ function endsDouble(w: string): boolean {
 function endsShort(w: string): boolean {
   const n = w.length
   return n > 2 && !isVowel(w, n - 3) && isVowel(w, n - 2) && !isVowel(w, n - 1) && !/[wxy]$/.test(w)
-}
-
-function longestFirst(a: string, b: string): number {
-  return b.length - a.length
 }

@@ -9,11 +9,11 @@
 import { stem } from './stem.ts'
 
 const MAX_WORD_CHARS = 64
-/** A shorter text is inside too many words. */
+/** Shorter texts occur inside too many words to be searched for. */
 export const MIN_INSIDE_CHARS = 3
 /** How many endings of a path are terms. */
 const MAX_ENDINGS = 3
-/** The size of the table of known words, whose terms are computed once. The table is emptied when it is full. */
+/** The most words whose terms are kept; then the table is emptied. */
 const MAX_REMEMBERED = 50_000
 
 const ASCII = /^[\x00-\x7f]*$/
@@ -21,7 +21,7 @@ const ASCII_WORDS = /[A-Za-z0-9_]+/g
 export const WORDS = /[\p{L}\p{N}\p{M}_]+/gu
 const COMPOUNDS = /(?<![A-Za-z0-9_])[A-Za-z0-9_]+(?:[./\\-]+[A-Za-z0-9_]+)+/g
 const MARKS = /\p{M}+/gu
-/** Scripts that put no spaces between words, or put endings on every word, as Korean does. */
+/** Scripts without spaces between words, and Korean, which adds endings to words. */
 const PAIRED =
   '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}ー'
 const RUNS = new RegExp(`[${PAIRED}]+|[^${PAIRED}]+`, 'gu')
@@ -35,7 +35,7 @@ type Word = {
   written: readonly Written[]
 }
 
-/** A word as it is written, without accents and letter case, and the term that finds it. */
+/** A word in lower case without accents, and the term that finds it. */
 export type Written = { word: string; term: string }
 
 const remembered = new Map<string, Word>()
@@ -117,7 +117,7 @@ function asciiTerms(word: string): string[] {
   if (/^[a-z]+$/.test(word)) return [stem(whole)]
   const parts = word.length <= MAX_WORD_CHARS ? (word.match(HUMPS) ?? []) : []
   const isPlain = parts.length < 2 || !/_|[a-z][A-Z]|[A-Z]{2}[a-z]/.test(word)
-  if (isPlain) return [/^[a-z]+$/.test(whole) ? stem(whole) : whole]
+  if (isPlain) return [stemmed(whole)]
   return [whole, ...parts.filter(part => part.length > 1).map(part => stemmed(part.toLowerCase()))]
 }
 
