@@ -157,7 +157,7 @@ export class Agent {
     })
   }
 
-  /** Proposes a memory if the user asks for the same here as in other sessions. If that fails, the work goes on. */
+  /** Proposes a memory if the user has asked for the same in another session. Errors are ignored. */
   async #learn(text: string): Promise<void> {
     const { memory, user, pal, seesSessions, parent } = this.#options
     if (!memory || user === undefined || !seesSessions || parent !== undefined) return
@@ -278,7 +278,7 @@ export class Agent {
     await this.session.apply([{ target: { type: 'part', entry, part: 0 }, replacement, why }], 'policy:long-output')
   }
 
-  /** Answers calls of an earlier run that never got a result, so that none stays open. */
+  /** Adds an error result for each call of an earlier run that has none. */
   async *#mend(): Events {
     const { waiting } = await this.session.view({ plan: false })
     if (waiting.length === 0) return
@@ -288,7 +288,7 @@ export class Agent {
     yield { type: 'interrupted', calls }
   }
 
-  /** Maintains the system prompt: the first entry of a session, replaced by an edit when it is outdated. */
+  /** Appends the system prompt as the first entry, or replaces an outdated one by an edit. */
   async #prepare(): Promise<void> {
     const { persona, root, memory, user, parent } = this.#options
     const prompt = await buildPrompt({
@@ -344,7 +344,7 @@ export class Agent {
     return { tokens: input + cacheRead + cacheWrite, window: this.session.options.model.window, cached: cacheRead }
   }
 
-  /** Text that arrived before the user stopped it is part of the conversation. */
+  /** Appends the text that arrived before the user stopped the answer. */
   async #keepPartial(text: string): Promise<void> {
     const parts = [{ type: 'text' as const, text: `${text.toWellFormed()}\n\n[Stopped by the user]` }]
     await this.session.append({ role: 'assistant', parts })
@@ -419,7 +419,7 @@ export class Agent {
     }
   }
 
-  /** One after the other, so that two subagents of one step do not take the same name. */
+  /** Opens subagents one after the other, so that two of one step do not take the same name. */
   #openChild(): Promise<Agent> {
     const open = async () => {
       const id = await freeName(this.#options.pal, `${headOf(this.session.id, MAX_BASE_CHARS)}-sub`)
@@ -444,7 +444,7 @@ export class Agent {
   }
 }
 
-/** Tools that read files also if these are in a database. */
+/** The tools that can read files in a database. */
 const FILE_READERS = ['read_file', 'str_replace_based_edit_tool']
 
 /** The tools that an agent is given: a subagent cannot delegate, and tools for memory need a memory. */

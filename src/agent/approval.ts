@@ -1,10 +1,10 @@
 /**
  * What an agent may do without asking, and the question it asks otherwise.
  *
- * Shell commands and files outside the root (and outside its own workspace) need approval. Rules can allow them
- * beforehand; without a rule and without anybody to ask, the call is refused with a result that says why. Memory is
- * not covered here: the user decides on proposals elsewhere, and no rule applies to them. The same holds for the
- * workspace files that define the agent: they change by proposal too.
+ * Shell commands and files outside the root (and outside its own workspace) need approval. Rules can allow them in
+ * advance; without a rule and without a user to ask, the call is refused with a result that says why. Changes of
+ * memory, and of the workspace files that define the agent, are not covered here: they are proposals, and no rule
+ * applies to them.
  */
 
 export type ApprovalRequest = {
@@ -64,8 +64,8 @@ export function refusalText(concern: Concern, asked: boolean): string {
 const ENDS_COMMAND = /[;&|<>$`()\n\r]/
 
 /**
- * Matches from left to right, each part at the first place where it fits: a later place would only give the `*`
- * before it more to cover. So the time does not grow with the number of stars.
+ * Matches from left to right, each part at the first place where it fits, because a later place would only make the
+ * `*` before it cover more. So the time does not grow with the number of stars.
  */
 export function fitsPattern(command: string, pattern: string): boolean {
   const text = command.trim()

@@ -89,7 +89,7 @@ async function* askOnce(
 
 type Block = Record<string, unknown> & { type: string }
 
-/** Assembles the pieces of a stream, in the order in which they began. */
+/** Assembles the blocks of a stream, in the order in which they began. */
 class Heard {
   readonly #blocks: Block[] = []
   readonly #open = new Map<string, Block & { text: string }>()
@@ -156,10 +156,7 @@ class Heard {
   }
 }
 
-/**
- * The key for arguments that are not a JSON object: providers accept nothing else back, and the model sees what it
- * wrote.
- */
+/** The key for arguments that are not a JSON object, because providers accept only objects. */
 export const MALFORMED = 'malformed_arguments'
 
 function parseInput(text: string): Record<string, unknown> {

@@ -1,4 +1,4 @@
-/** Events of several tasks at once, in the order in which they happen, for one reader. */
+/** Passes the events of concurrent tasks to one reader, in the order in which they happen. */
 
 export class Channel<T> {
   readonly #waiting: T[] = []

@@ -1,7 +1,7 @@
 /**
  * Summarises a stretch of a session on request: everything but the last entries, or the named entries, narrowed to
- * whole steps. A model writes the summary if one is available; otherwise we do. It is an edit by the user like any
- * other, and the full conversation goes to the archive as with every summary.
+ * whole steps. A model writes the summary if one is available; otherwise it is made by rule. It is an edit by the user,
+ * and the full conversation goes to the archive as with every summary.
  */
 
 import { requestIn } from '../calls/requests.ts'
@@ -32,7 +32,7 @@ export async function stretchIn(session: Session, { from, to }: Range = {}): Pro
   return stretchBefore(fold, before, { model: options.model, start: from })
 }
 
-/** Gives the edit. Throws if there is nothing to summarise. */
+/** Returns the edit; throws if there is nothing to summarise. */
 export async function compactSession(session: Session, range?: Range): Promise<Edit> {
   const stretch = await stretchIn(session, range)
   const { tools, summarize } = session.options

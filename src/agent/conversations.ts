@@ -20,7 +20,7 @@ export type Placed = {
   request: (TextPart | ImagePart)[] | undefined
 }
 
-/** `messages` is the conversation of the front end: user and assistant, the last by the user. */
+/** `messages` are those of the front end, by the user and the assistant; the last is by the user. */
 export async function placeConversation(pal: Palimpsest, base: string, messages: readonly Message[]): Promise<Placed> {
   const asked = messages.filter(({ role }) => role === 'user')
   const last = asked.at(-1)
@@ -36,16 +36,17 @@ export async function placeConversation(pal: Palimpsest, base: string, messages:
   return { session: session?.id ?? base, history, request: requestParts(last) }
 }
 
-type Candidate = { session: Session; keys: string[] /** The entries of the requests. */; entries: number[] }
+/** A session, with the keys and the entries of its requests. */
+type Candidate = { session: Session; keys: string[]; entries: number[] }
 
 async function candidates(pal: Palimpsest, base: string): Promise<Candidate[]> {
   const rows = (await pal.find(base)) ? await pal.sessions({ contains: base, limit: MAX_CANDIDATES }) : []
-  const own = rows.filter(({ id }) => id === base || FORK.test(id.slice(base.length)))
-  return Promise.all(own.filter(({ id }) => id.startsWith(base)).map(({ id }) => readCandidate(pal, id)))
+  const own = rows.filter(({ id }) => id.startsWith(base) && FORKS.test(id.slice(base.length)))
+  return Promise.all(own.map(({ id }) => readCandidate(pal, id)))
 }
 
 const MAX_CANDIDATES = 200
-const FORK = /^(-fork-\d+)+$/
+const FORKS = /^(-fork-\d+)*$/
 
 async function readCandidate(pal: Palimpsest, id: string): Promise<Candidate> {
   const session = await pal.session(id, { mustExist: true })
@@ -56,7 +57,7 @@ async function readCandidate(pal: Palimpsest, id: string): Promise<Candidate> {
   return { session, keys, entries }
 }
 
-/** The session that shares most with the conversation; of several, one that has nothing else. */
+/** The session that shares the most requests with the conversation; of several, one without other requests. */
 function bestOf(found: readonly Candidate[], keys: readonly string[]): Candidate | undefined {
   const before = keys.slice(0, -1)
   const rank = (candidate: Candidate) => {

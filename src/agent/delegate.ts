@@ -8,9 +8,9 @@ import { defineTool, type ToolResult } from '../tools/tool.ts'
 import type { AgentEvent } from './events.ts'
 
 export type DelegateContext = {
-  /** Runs a task in a session of its own and gives its report. */
+  /** Runs a task in a separate session and returns its report. */
   spawn(task: string, tell: (event: AgentEvent) => void, signal?: AbortSignal): Promise<ToolResult>
-  /** Where the events of a call go. */
+  /** Receives the events of the subagent. */
   tell?: (event: AgentEvent) => void
   callId?: string
   signal?: AbortSignal

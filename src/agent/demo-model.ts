@@ -1,10 +1,11 @@
 /**
  * The demo model as a provider: an OpenAI-compatible server on a free loopback port that answers from the script, so
- * that the demo uses the same door as every other model. It counts tokens like a provider: the prefix that a request
+ * that the demo uses the same path as every other model. It counts tokens like a provider: the prefix that a request
  * shares with an earlier one is cached.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fromOpenAIChat } from '../formats/adapters/openai-chat.ts'
 import { type DemoTurn, demoTurn } from './demo-script.ts'
@@ -21,7 +22,7 @@ export async function startDemoModel({ pace = 0 }: { pace?: number } = {}): Prom
     if (request.method !== 'POST' || !request.url?.endsWith('/chat/completions')) {
       return send(response, 404, { error: { message: 'The demo model answers POST /v1/chat/completions.' } })
     }
-    const body = await bodyOf(request)
+    const body = await text(request)
     const { messages, stream }: { messages: Parameters<typeof fromOpenAIChat>[0]; stream?: boolean } = JSON.parse(body)
     const turn = demoTurn(fromOpenAIChat(messages))
     const said = JSON.stringify(messages)
@@ -45,12 +46,6 @@ export async function startDemoModel({ pace = 0 }: { pace?: number } = {}): Prom
 }
 
 type Answer = { id: string; turn: DemoTurn; usage: object }
-
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk)
-  return Buffer.concat(chunks).toString('utf8')
-}
 
 function send(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
@@ -89,7 +84,7 @@ function callsOf({ turn }: Answer) {
   }))
 }
 
-/** How many requests it remembers for its cache. */
+/** The number of requests whose prefixes count as cached. */
 const MAX_KNOWN_REQUESTS = 8
 const CHARS_PER_TOKEN = 4
 

@@ -1,9 +1,9 @@
 /**
  * The demo model's script: its next text and calls, as a function of the conversation alone.
  *
- * It understands nothing. To a first request it gives a tour of a small project (look around, run the tests, mend a
- * bug, tidy the context, propose something to remember), to later ones a short answer from what the session holds. It
- * says so, so that nobody takes it for a model.
+ * It ignores the meaning of requests. It answers the first with a tour of a small project (list files, run the tests,
+ * fix a bug, edit the context, propose a memory), and later ones with short texts from the session. It says that it is
+ * a script.
  */
 
 import { requestIn } from '../calls/requests.ts'
@@ -156,7 +156,7 @@ function lastOf(results: readonly ToolResultPart[], name: string): ToolResultPar
   return results.findLast(result => result.name === name)
 }
 
-/** The id at the end of the last long result; without one, what could be tidied up. */
+/** Distills the last long result, by the id at its end; without one, asks for suggestions. */
 function distill(results: readonly ToolResultPart[]): Record<string, unknown> {
   const ids = results.flatMap(result => /\[id (\w+)\]\s*$/.exec(textOf(result))?.[1] ?? [])
   const id = ids.at(-1)

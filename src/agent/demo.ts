@@ -1,6 +1,6 @@
 /**
- * The demo: a sample project in a temporary folder and the scripted model beside it, so that a newcomer sees the whole
- * loop without a key. Nothing outside that folder is touched, and it stays there to be looked at.
+ * The demo: a sample project in a temporary folder and the scripted model, so that a new user sees the whole loop
+ * without a key. Nothing outside that folder is changed, and the folder is kept.
  */
 
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'

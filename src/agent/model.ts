@@ -12,7 +12,7 @@ import { trimEndOf } from '../model/text.ts'
 export type Provider = 'anthropic' | 'openai-compatible'
 
 export type AgentModel = {
-  /** The provider's name for it; prices and window are looked up by it. */
+  /** The provider's name of the model; its prices and its window are found by this name. */
   name: string
   provider: Provider
   /** The AI SDK model. Only its `doStream` is used. */
@@ -89,8 +89,11 @@ function guardedFetch(ms: number): typeof fetch {
     }
     try {
       const response = await fetch(input, { ...init, signal })
+      if (!response.body) {
+        clearTimeout(timer)
+        return response
+      }
       touch()
-      if (!response.body) return settled(response)
       return new Response(
         watch(response.body, touch, () => clearTimeout(timer)),
         response,
@@ -98,11 +101,6 @@ function guardedFetch(ms: number): typeof fetch {
     } catch (error) {
       clearTimeout(timer)
       throw stall.signal.aborted ? stall.signal.reason : error
-    }
-
-    function settled(response: Response): Response {
-      clearTimeout(timer)
-      return response
     }
   }
 }

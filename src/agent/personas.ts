@@ -96,7 +96,7 @@ export function clientOf({ name }: Pick<Persona, 'name'>): string {
   return `${CLIENT}${name}`
 }
 
-/** The persona that a session was last run with, if it was one of ours. */
+/** The persona with which our agent last ran in a session; undefined for another client. */
 export function personaOf(client: string | undefined): string | undefined {
   return client?.startsWith(CLIENT) ? client.slice(CLIENT.length) : undefined
 }

@@ -21,7 +21,7 @@ export type Folders = {
   allowed: readonly string[]
   /** Where the ledger is; undefined for one in memory. */
   home?: string | undefined
-  /** The files that this session's edits point to: in the home, or in its user's folder there. */
+  /** Where the files are to which this session's edits point: the home, or the user's folder in it. */
   kept?: Files | undefined
 }
 
@@ -29,7 +29,7 @@ const WRITES = new Set(['edit_file', 'append_to_file', 'prepend_to_file', 'updat
 const FOLDER_TOOLS = new Set(['list_files', 'search_files'])
 const EDITOR = 'str_replace_based_edit_tool'
 const FILE_TOOLS = new Set(['read_file', EDITOR, ...FOLDER_TOOLS, ...WRITES])
-/** The folders of the home to which edits point an agent. */
+/** The folders with files to which edits point. An agent may read them without approval. */
 const READABLE = ['overflow', 'archive']
 
 type PlacedCall = {
@@ -37,7 +37,7 @@ type PlacedCall = {
   /** Set if the files of that folder are in a table. */
   store?: FileStore
   input: Record<string, unknown>
-  /** The folder is not the root, so the journal must tell its files apart. */
+  /** Whether the folder is not the root; then the journal uses full paths. */
   elsewhere: boolean
   concern?: Concern
 }

@@ -27,7 +27,7 @@ type TurnHere = {
   abort(): void
 }
 
-/** Until the turn ends: writes its events to the board, reads answers from it, and holds the lease. */
+/** Until the turn ends, writes its events to the board, reads answers from it, and renews the lease. */
 export async function shareTurn(board: TurnBoard, id: string, turn: TurnHere): Promise<void> {
   const ended = turn.ended.then(() => true)
   let told = 0
@@ -42,7 +42,7 @@ export async function shareTurn(board: TurnBoard, id: string, turn: TurnHere): P
       await board.listen(id, word => (word.id === STOP ? stopped(turn) : turn.hears(word.id, word.yes)))
       if (Date.now() - renewed < RENEW_MS) continue
       renewed = Date.now()
-      // Another server took this one for dead, and may run its own turn in the session.
+      // The lease expired: another server may have started its own turn in the session.
       if (!(await board.renew(id))) turn.abort()
     } catch {
       // The database is unavailable. The turn goes on; its events are written later, if the lease is still ours.

@@ -15,7 +15,7 @@ import { askQuietly } from './ask.ts'
 import type { AgentModel } from './model.ts'
 import { RETRY, type RetryOptions } from './trouble.ts'
 
-/** A cheap model has a small window: the beginning of a long part is enough, and the newest messages matter most. */
+/** A cheap model has a small window, so long parts are cut at their end, and the oldest messages are left out. */
 const PART_CHARS = 2_000
 const MATERIAL_CHARS = 240_000
 

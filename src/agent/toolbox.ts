@@ -38,7 +38,7 @@ const GROUPS: Record<ToolGroup, readonly AgentTool[]> = {
   delegate: [delegateTool],
 }
 
-/** Tools that Claude models know by heart, for personas that name them. `memory` alone is the group. */
+/** Tools that Claude models are trained on, for personas that name them. `memory` is the name of the group. */
 const BY_NAME: readonly AgentTool[] = [textEditorTool(), { ...memoryTool(), name: 'memory_folder' }]
 
 /** The tools of a list of groups and names, in a fixed order. */
@@ -73,7 +73,7 @@ type ToolboxOptions = {
 export class Toolbox {
   readonly #tools: ReadonlyMap<string, AgentTool>
   readonly #options: ToolboxOptions
-  /** People are asked one question at a time. */
+  /** The last question: the next one waits for its answer. */
   #asking: Promise<unknown> = Promise.resolve()
 
   constructor(options: ToolboxOptions) {

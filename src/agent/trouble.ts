@@ -1,8 +1,8 @@
 /**
  * Classifies failures of a model call, and whether a retry helps.
  *
- * Temporary: too many requests, an overloaded or failing provider, a broken or stalled connection. Everything else (a
- * wrong key, a refused request) would fail again. Provider errors are recognised by their shape, so that any version
+ * Temporary are too many requests, an overloaded or failing provider, and a broken or stalled connection. Everything else
+ * (a wrong key, a refused request) would fail again. Provider errors are recognised by their shape, so that any version
  * of the SDK works; messages never contain a request or a header.
  */
 import { headOf } from '../model/text.ts'
@@ -29,7 +29,7 @@ type ProviderError = Error & { statusCode?: number; responseHeaders?: Record<str
 export function troubleOf(error: unknown): Trouble {
   const reason = toReason(error)
   const { statusCode, responseHeaders = {} }: Partial<ProviderError> = error instanceof Error ? error : {}
-  // An answer that began well and broke off: its cause has the reason.
+  // The answer began and broke off; the cause has the reason.
   if (statusCode === 200 && error instanceof Error && error.cause !== undefined) return troubleOf(error.cause)
   if (statusCode === undefined) return { kind: isConnection(error) || isBusy(reason) ? 'passing' : 'lasting', reason }
   if (statusCode === 400 && /temperature/i.test(reason)) return { kind: 'temperature', reason }

@@ -2,9 +2,9 @@
  * The account of a recorded session: its cost call by call, as the session page would show it after an import, and its
  * cost under a policy.
  *
- * Every door uses this account. The amounts paid come from the timeline: the provider's own numbers if the recording
- * has them. The savings of a policy are the difference of two replays by the cost model, with the session's own model,
- * cache lifetime and size of system prompt and tools, so that the sum without a policy is the amount paid.
+ * Every command and page uses this account. The amounts paid come from the timeline: the provider's own numbers if the
+ * recording has them. The savings of a policy are the difference of two replays by the cost model, with the session's
+ * own model, cache lifetime and size of system prompt and tools, so that the sum without a policy is the amount paid.
  */
 
 import { heal } from '../formats/doctor.ts'

@@ -12,7 +12,7 @@ import type { Timeline } from '../view/timeline.ts'
 import { whyOf } from './why.ts'
 
 type HabitKind = 'repeated' | 'huge' | 'cold' | 'busts' | 'switches' | 'front'
-/** `times` counts `things`; `about` says what happened to them. */
+/** `times` is the number of `things`; `about` continues the sentence after them. */
 export type Habit = {
   name: string
   things: [one: string, many: string]

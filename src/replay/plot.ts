@@ -1,9 +1,9 @@
 /**
  * Plots as SVG text, without a dependency: lines and points in one or more panels, one below the other.
  *
- * The picture needs nothing else: no script, no font and no image from elsewhere; light and dark by the reader's
- * setting; a title and a description for those who cannot see it; series differ by colour and by dash or shape.
- * Every text is escaped. The same data gives the same bytes.
+ * The picture loads nothing: no script, font or image. It is light or dark by the reader's setting, and has a title and
+ * a description for screen readers; series differ by colour and by dash or shape. Every text is escaped. The same data
+ * gives the same bytes.
  */
 
 export type Point = readonly [x: number, y: number]
@@ -48,7 +48,7 @@ const LEGEND_LINE = 20
 const NOTE_LINE = 16
 /** Room for a label at the right edge; beyond it the label goes to the left of its point. */
 const LABEL = 60
-/** Longer series are thinned: a screen has no more columns. */
+/** Longer series are thinned to this many points. */
 const MOST_POINTS = 500
 const LIGHT = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#8a6d00', '#56a0d0', '#7a4fb5', '#555555']
 const DARK = ['#56b4e9', '#ff9d5c', '#3fd6a6', '#f0a8d0', '#f0e442', '#9fd2f5', '#bda2ec', '#bbbbbb']

@@ -1,5 +1,5 @@
 /**
- * What a policy would have sent: a recorded conversation, played again through the real engine in memory.
+ * Replays a recorded conversation through the real engine in memory, to find what a policy would have sent.
  *
  * Before each assistant message the engine is asked for its view, at the time of the call. Nothing is sent, no model is
  * called and no file is written. A conversation that breaks the rules of tool calls is healed first; the number of

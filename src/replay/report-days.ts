@@ -24,7 +24,7 @@ const OTHERS = 'other'
 const MOST_BARS = 45
 const DAY_MS = 86_400_000
 const [HEIGHT, LEFT, TOP, BOTTOM] = [190, 48, 8, 24]
-/** Drawn for a desk and for a phone, so that letters have their size and nothing scrolls; the style shows one of them. */
+/** Drawn in two widths, so that letters keep their size and nothing scrolls; the style shows one of them. */
 const SIZES = { desk: 1024, phone: 362 } as const
 const LABEL_WIDTH = 100
 

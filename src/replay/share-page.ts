@@ -164,7 +164,7 @@ function jsonOf(input: unknown): string {
   return short.length <= FIRST_LINE_CHARS ? short : JSON.stringify(input, null, 2)
 }
 
-/** A label and the first line, which open to the whole text. */
+/** A label and the first line; opening it shows the whole text. */
 function collapsible(label: string, text: string): string {
   const line = onOneLine(headOf(text, FIRST_LINE_CHARS * 2)).trim()
   const head = label === '' ? '' : `<b>${escapeXml(label)}</b> `

@@ -75,7 +75,7 @@ function explained(timeline: Timeline, call: TimelineCall, i: number): WhyCall {
   const { at, model, paid, modelled } = call
   const loss = timeline.lossOf(call)
   const cause = loss?.cause ?? (i === 0 ? 'start' : 'none')
-  // Text that was left out at the same time is not written again.
+  // Text that the same edit left out is not written again.
   const lost = Math.min(loss?.tokens ?? 0, writtenIn(timeline, call))
   const { read, write } = timeline.modelOf(call)
   return {
@@ -168,7 +168,7 @@ export async function freeEditsOf(timeline: Timeline): Promise<Free> {
   }
 }
 
-/** `thrifty` with a warm cache that costs too much to break and a window that is never full. */
+/** `thrifty` with such prices that breaking a warm cache never pays, and a window that is never full. */
 const onlyFree: PlannerFactory = {
   name: 'free',
   start() {

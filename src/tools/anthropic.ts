@@ -1,8 +1,7 @@
 /**
- * Handlers for the two tools that Claude models know by heart: the text editor (`text_editor_20250728`) and the
- * memory tool (`memory_20250818`). They answer in the words that Anthropic's documentation recommends, and work
- * with the same functions as our own file tools: exact matches over line breaks, literal replacements, atomic
- * writes, confinement.
+ * Handlers for two tools that Claude models are trained on: the text editor (`text_editor_20250728`) and the memory tool
+ * (`memory_20250818`). They answer in the words that Anthropic's documentation recommends, and use the same functions
+ * as our own file tools: exact matches over line breaks, literal replacements, atomic writes, confinement.
  */
 
 import { lstat, mkdir } from 'node:fs/promises'
@@ -201,7 +200,7 @@ function isHidden(name: string): boolean {
   return name.startsWith('.') || name === 'node_modules'
 }
 
-/** Replaces a file that is there as `write_file` does: with a warning where nobody had read it. */
+/** Like `write_file`, replaces an existing file, and warns if it had not been read. */
 async function createOrWarn(target: Target, text: string): Promise<string> {
   const { key, before } = await create(target, text, () => undefined)
   const done = `Successfully wrote ${target.path}`
@@ -265,7 +264,7 @@ function asLines(text: string, { now, above, below }: { now: string; above: stri
   return start + text + end
 }
 
-/** Texts of the text editor for what goes wrong below it. */
+/** Gives errors in the words of the text editor. */
 async function asEditorSays(work: () => Promise<string>) {
   return work().catch(error => {
     if (!isPalimpsestError(error)) throw error
@@ -277,7 +276,7 @@ async function asEditorSays(work: () => Promise<string>) {
   })
 }
 
-/** Texts of the memory tool for what goes wrong below it. */
+/** Gives errors in the words of the memory tool. */
 async function asMemorySays(path: string, work: () => Promise<string>) {
   return work().catch(error => {
     if (!isPalimpsestError(error)) throw error

@@ -1,10 +1,10 @@
 /**
  * run_command: one shell command with a time limit. Its whole process group ends with it, its output is bounded while
- * it runs, and secrets in the environment are left out. The ledger gets four million characters of the output, the
- * model its beginning and end.
+ * it runs, and secrets in the environment are left out. The ledger gets up to four million characters of the output,
+ * the model its beginning and end.
  *
- * Boundary: this is no sandbox. A command can do what the user can; a process that leaves the group (setsid)
- * outlives it.
+ * Boundary: this is no sandbox. A command can do what the user can, and a process that leaves the group (setsid)
+ * continues.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -103,7 +103,7 @@ async function execute(command: string, { cwd, env, seconds, signal }: Execution
   signal?.addEventListener('abort', stop)
   try {
     const { code, killedBy } = await exit
-    // Processes that the shell left in its group end with it, so that they cannot hold the output open.
+    // End the processes that the shell left in its group, because they could keep the output open.
     signalGroup(child, 'SIGKILL')
     await Promise.race([closed, delay(DRAIN_MS)])
     const ending = killedBy ? `ended by ${killedBy}` : `exit code ${code}`

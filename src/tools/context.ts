@@ -8,7 +8,6 @@
 
 import { z } from 'zod'
 import { type ContextTarget, MIN_MATCH, operationName, toOperations } from '../asked/context-edits.ts'
-
 import { PalimpsestError } from '../model/errors.ts'
 import { imageStub } from '../model/leaves.ts'
 import { amount, asDollars, boundedTo, headOf, onOneLine, withCommas } from '../model/text.ts'
@@ -168,7 +167,7 @@ function idsIn(action: string, targets: readonly Given[]): string[] {
 
 function describeEdits({ edits, replacements, tokensSaved }: EditResult): string {
   const lines = replacements.map(({ operation, entry, originalLength, newLength, tokensSaved: saved }, i) => {
-    // The agent knows its reason.
+    // The reason after the colon is the agent's own.
     const [did] = edits[i]!.why.split(':')
     const what = `${did} ${'start' in operation ? quote(operation.start) : operationName(operation)}`
     const size = `${withCommas(originalLength)} chars to ${withCommas(newLength)}`

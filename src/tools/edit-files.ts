@@ -1,8 +1,8 @@
 /**
  * The tools that change files: edit_file, append_to_file, prepend_to_file, update_section, write_file, undo_edit.
  *
- * Each reads, changes and writes in one step, so a model needs to know only what it wants to change and cannot
- * overwrite what it does not remember. The texts that models see are fixed: agents and tests depend on them.
+ * Each tool reads, changes and writes in one step, so a model needs only the text that it wants to change, and cannot
+ * overwrite the rest by mistake. The texts for models are fixed, because agents and tests depend on them.
  */
 
 import { z } from 'zod'
@@ -171,7 +171,7 @@ export const undoEdit = defineTool({
   },
 })
 
-/** Refuses strings that cannot mean a replacement. */
+/** Refuses strings that make no replacement. */
 function checkReplacement(oldText: string, newText: string): void {
   const invalid = (message: string) => new PalimpsestError('INVALID_INPUT', message)
   if (oldText === '') throw invalid('old_string is empty. To add text use append_to_file or prepend_to_file.')
@@ -206,7 +206,7 @@ export function unread(path: string, before: string, advice = ADVICE): string {
 const ADVICE =
   'To change part of a file use edit_file, append_to_file or update_section. undo_edit brings the old content back.'
 
-/** What a full rewrite changed besides the words. */
+/** Notes on a changed byte order mark or changed line endings after a full rewrite. */
 function formChanges(before: string, after: string): string[] {
   const notes: string[] = []
   if (before.startsWith(BOM) && !after.startsWith(BOM))

@@ -1,4 +1,4 @@
-/** The file tools in the order in which a model should consider them, and the guide that says when to choose which. */
+/** The file tools in the order in which a model should consider them, and a guide to choosing one. */
 
 import { runCommand } from './command.ts'
 import { appendToFile, editFile, prependToFile, undoEdit, updateSection, writeFile } from './edit-files.ts'

@@ -13,7 +13,7 @@ import { failed, runTool, type Tool, type ToolContext, type ToolResult, withOwnN
 
 type Input = Record<string, unknown>
 
-/** Each tool's change as a proposal; its arguments are checked before. */
+/** Each tool's change as the body of a proposal. Contract: the arguments are already checked. */
 const CHANGES: Record<string, (input: Input) => ProposalInput['body'] | undefined> = {
   edit_file: ({ old_string, new_string }) => ({ type: 'replace', old: String(old_string), new: String(new_string) }),
   append_to_file: ({ content }) => ({ type: 'append', text: String(content) }),

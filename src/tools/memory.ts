@@ -1,8 +1,8 @@
 /**
  * Tools with which an agent reads memory blocks and proposes changes. Its context has one user's blocks and no way to
- * approve anything. The texts and checks of the first three are fixed word for word: prompts and tests rely on them.
- * They speak of the user; `memoryToolsFor('student')` gives those of a tutor. A failure of the store is also a
- * result, so that a conversation continues without its memory.
+ * approve anything. Texts and checks are fixed word for word, because prompts and tests rely on them. The texts say
+ * "user"; `memoryToolsFor('student')` gives those for a tutor. A failure of the store is also a result, so that a
+ * conversation continues without its memory.
  */
 import { z } from 'zod'
 import { titleOf } from '../memory/checks.ts'

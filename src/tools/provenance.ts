@@ -16,7 +16,7 @@ import { isOwnTool } from '../view/shown-texts.ts'
 const MIN_SHARE = { user: 0.5, tool: 0.75 }
 const MAX_FACTS = 20
 const HITS_PER_FACT = 5
-/** Tools that show memory itself: their output was approved before. */
+/** Tools that show memory itself, whose output was approved before. */
 const MEMORY_TOOL = /memory_block|search_memory|propose_memory/
 
 export async function sourcesOf(session: Session, text: string): Promise<EntryLink[]> {

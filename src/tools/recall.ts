@@ -6,7 +6,6 @@
  */
 
 import { z } from 'zod'
-
 import { PalimpsestError } from '../model/errors.ts'
 import { amount, cut, inOneLine, minuteOf, withCommas } from '../model/text.ts'
 import type { Edit } from '../model/types.ts'
@@ -18,10 +17,10 @@ import { HIDDEN, hiddenByUser } from '../view/hidden.ts'
 import { isOwnTool } from '../view/shown-texts.ts'
 import { defineTool } from './tool.ts'
 
-/** The sessions that the agent's user may see, its own among them. */
+/** The sessions that the agent's user may see, including the agent's own. */
 type SeenSessions = {
   recall(query: string, options: RecallOptions & { project?: string }): Promise<{ hits: SessionHit[]; behind: boolean }>
-  /** The folder that a session works in, where that is known. */
+  /** The folder that a session works in, if it is known. */
   projectOf(session: string): Promise<string | undefined>
   open(session: string): Promise<Session>
 }
@@ -41,7 +40,7 @@ const DEFAULT_HITS = 10
 const TEXT_CHARS = 20_000
 const NEIGHBOURS = 3
 
-/** The sessions of a home, or of one user of it (`pal.of`). */
+/** The sessions of a home, or of one of its users (`pal.of`). */
 export function seenSessions(pal: Palimpsest): SeenSessions {
   return {
     recall: (query, options) => pal.recall(query, options),
@@ -58,6 +57,24 @@ export function agentContext(pal: Palimpsest): LiveContext {
   })
 }
 
+const recallInput = z.object({
+  query: z.string().min(1).optional().describe('What to look for, e.g. "why did the timezone test fail".'),
+  around: z.string().optional().describe('The id of a hit: shows the parts around it.'),
+  text: z.string().optional().describe('The id of a hit: its text.'),
+  from: z.number().int().min(0).optional().describe('With text: the first character.'),
+  session: z.string().optional().describe('With around and text: the session of the hit; yours unless given.'),
+  sessions: z.enum(['this', 'project', 'all']).optional().describe('Where to look; "this" unless given.'),
+  type: z
+    .enum(['text', 'reasoning', 'tool-call', 'tool-result', 'user', 'assistant'])
+    .optional()
+    .describe('Only such parts, or only what the user or you said.'),
+  tool: z.string().optional().describe('Only calls and results of this tool.'),
+  path: z.string().optional().describe('Only calls about this file, and their results; the end of a path is enough.'),
+  since: z.string().optional().describe('Not before this time: 2026-05-18 or 2026-05-18T09:00Z.'),
+  until: z.string().optional().describe('Not after it.'),
+  limit: z.number().int().min(1).max(100).optional().describe(`How many hits; ${DEFAULT_HITS} unless given.`),
+})
+
 export const recallTool = defineTool({
   name: 'recall',
   description: `Find what is no longer in your context: earlier requests, file contents, command output, your own words. Use it before you read a file or run a command again, and when something was summarised away.
@@ -67,23 +84,7 @@ Three steps
 2. around: an id; what happened just before and after it, a line each.
 3. text: an id; the whole text, or from the character \`from\` on where it is long.
 Narrow a query by type, tool, path, since and until. sessions: "project" searches all sessions in your working folder, "all" every session of your user; name the session of such a hit in steps 2 and 3.`,
-  input: z.object({
-    query: z.string().min(1).optional().describe('What to look for, e.g. "why did the timezone test fail".'),
-    around: z.string().optional().describe('The id of a hit: shows the parts around it.'),
-    text: z.string().optional().describe('The id of a hit: its text.'),
-    from: z.number().int().min(0).optional().describe('With text: the first character.'),
-    session: z.string().optional().describe('With around and text: the session of the hit; yours unless given.'),
-    sessions: z.enum(['this', 'project', 'all']).optional().describe('Where to look; "this" unless given.'),
-    type: z
-      .enum(['text', 'reasoning', 'tool-call', 'tool-result', 'user', 'assistant'])
-      .optional()
-      .describe('Only such parts, or only what the user or you said.'),
-    tool: z.string().optional().describe('Only calls and results of this tool.'),
-    path: z.string().optional().describe('Only calls about this file, and their results; the end of a path is enough.'),
-    since: z.string().optional().describe('Not before this time: 2026-05-18 or 2026-05-18T09:00Z.'),
-    until: z.string().optional().describe('Not after it.'),
-    limit: z.number().int().min(1).max(100).optional().describe(`How many hits; ${DEFAULT_HITS} unless given.`),
-  }),
+  input: recallInput,
   annotations: { readOnly: true },
   run: async ({ query, around, text, from, session, ...more }, context: SessionToolContext) => {
     if (text !== undefined) return describeText(await sessionOf(context, session), text, from ?? 0)
@@ -96,15 +97,7 @@ Narrow a query by type, tool, path, since and until. sessions: "project" searche
   },
 })
 
-type Narrowed = {
-  sessions?: 'this' | 'project' | 'all' | undefined
-  type?: string | undefined
-  tool?: string | undefined
-  path?: string | undefined
-  since?: string | undefined
-  until?: string | undefined
-  limit?: number | undefined
-}
+type Narrowed = Omit<z.output<typeof recallInput>, 'query' | 'around' | 'text' | 'from' | 'session'>
 
 async function describeHits(context: SessionToolContext, query: string, narrowed: Narrowed): Promise<string> {
   const { limit = DEFAULT_HITS } = narrowed
@@ -194,7 +187,7 @@ function whatIs({ role, tool, kind }: Pick<Nearby, 'role' | 'tool' | 'kind'>): s
   return kind === 'text' ? `${role} text` : kind
 }
 
-/** Throws if the user has hidden the original of an id, or one of its parts where the id is that of a whole entry. */
+/** Throws if the user has hidden the original of an id; if the id names a whole entry, any part of it. */
 export function checkNotHidden(
   { fold }: Session,
   { id, entry, part }: { id: string; entry: number; part: number },

@@ -1,6 +1,6 @@
 /**
- * A journal of file reads and writes in a session's ledger, so that "was it read?" and "what did it replace?" are
- * known after a restart, in a fork and by every process that holds the session, whatever has left the view.
+ * A journal of file reads and writes in a session's ledger, so that reads and replaced texts are known after a restart,
+ * in a fork and in every process that opens the session, even if they are no longer in view.
  *
  * Only hashes are kept in memory; the text that a write replaced is read from the ledger for an undo.
  */

@@ -1,8 +1,8 @@
 /**
- * One way to define a tool, one door to run it, and exporters to every format that models are offered tools in.
+ * Defines a tool, runs it, and exports it to every provider's format.
  *
  * `runTool` never throws for a model's mistakes: arguments are parsed here, and a failure becomes an error result
- * that says what to do. Only bugs of ours, and a cancelled call, are thrown.
+ * that says what to do. Only our own bugs, and a cancelled call, are thrown.
  */
 
 import { z } from 'zod'
@@ -14,7 +14,7 @@ import type { Environment } from '../model/defaults.ts'
 import { isPalimpsestError, messageOf } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
 
-/** `whole` is all of a long output, for the ledger; the model is shown `text`. */
+/** `whole` is the full text of a long output, for the ledger; the model is shown `text`. */
 export type ToolResult = { text: string; isError?: boolean; whole?: string }
 
 export function failed(text: string): ToolResult {
@@ -54,7 +54,7 @@ export type Tool<Context = ToolContext> = {
   description: string
   input: z.ZodObject
   annotations: Annotations
-  /** The tool definition of Anthropic's API in place of a schema, for tools whose schema the model already knows. */
+  /** Anthropic's own definition of the tool, which replaces the schema. */
   anthropic?: { type: string } & Record<string, unknown>
   run: (input: unknown, context: Context) => Promise<ToolResult>
 }
@@ -129,7 +129,7 @@ export function toOpenAITools(tools: readonly Tool<never>[]) {
   }))
 }
 
-/** OpenAI Responses. `strict` is off because strict mode knows no optional arguments. */
+/** OpenAI Responses. `strict` is off because strict mode has no optional arguments. */
 export function toOpenAIResponsesTools(tools: readonly Tool<never>[]) {
   return tools.map(tool => ({
     type: 'function' as const,
@@ -160,8 +160,8 @@ export function toAnthropicTools(tools: readonly Tool<never>[]): AnthropicTool[]
 type AiSdkOptions = { abortSignal?: AbortSignal }
 
 /**
- * Tools for `generateText({ tools })` of AI SDK 7, as plain objects: the package is not imported. The schema
- * that the SDK gets lets everything through, so that a model hears our own words about wrong arguments.
+ * Tools for `generateText({ tools })` of AI SDK 7, as plain objects: the package is not imported. The schema for the SDK
+ * accepts any value, so that wrong arguments are reported by us.
  */
 export function toAiSdkTools<Context extends { signal?: AbortSignal }>(
   tools: readonly Tool<Context>[],
@@ -184,7 +184,7 @@ export function toAiSdkTools<Context extends { signal?: AbortSignal }>(
   )
 }
 
-/** What `tools/list` of an MCP server gives. Tools that Anthropic's models know by heart have a schema here too. */
+/** The answer to `tools/list` of an MCP server. Anthropic's own tools have a schema here too. */
 export function toMcpTools(tools: readonly Tool<never>[]) {
   return tools.map(tool => {
     const { readOnly = false, destructive = false, openWorld = false } = tool.annotations
@@ -197,7 +197,7 @@ export function toMcpTools(tools: readonly Tool<never>[]) {
   })
 }
 
-/** What `tools/call` of an MCP server answers. */
+/** The answer to `tools/call` of an MCP server. */
 export function toMcpResult({ text, isError }: ToolResult) {
   return { content: [{ type: 'text' as const, text }], ...(isError ? { isError } : {}) }
 }
@@ -214,7 +214,7 @@ function openSchema(schema: Record<string, unknown>) {
   }
 }
 
-/** Other names that models know an argument by. */
+/** Names of arguments that models use from other tools, and ours. */
 const OTHER_NAMES: Record<string, string> = {
   file_path: 'path',
   filename: 'path',
@@ -222,7 +222,7 @@ const OTHER_NAMES: Record<string, string> = {
   new_str: 'new_string',
 }
 
-/** The arguments under the names that the tool has for them; others stay as they are. */
+/** Renames arguments to the names of the tool; others stay as they are. */
 export function withOwnNames(raw: object, { input }: Pick<Tool<never>, 'input'>): Record<string, unknown> {
   const ownName = (key: string) => {
     const name = OTHER_NAMES[key]
@@ -231,7 +231,7 @@ export function withOwnNames(raw: object, { input }: Pick<Tool<never>, 'input'>)
   return Object.fromEntries(Object.entries(raw).map(([key, given]) => [ownName(key), given]))
 }
 
-/** The arguments that the tool has, and the names that it does not have. */
+/** The arguments that the tool has, and the names of the others. */
 function namedArguments(raw: unknown, input: z.ZodObject): { value: unknown; unknown: string[] } {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return { value: raw, unknown: [] }
   const named = Object.entries(withOwnNames(raw, { input }))

@@ -1,4 +1,4 @@
-/** Tools by which an agent adds to its workspace: one line each, in the right file, never twice. */
+/** Tools with which an agent adds lines to files of its workspace; an existing line is not added again. */
 
 import { z } from 'zod'
 import {
@@ -23,7 +23,7 @@ type LineTool<F extends string> = {
   done?: string
 }
 
-/** A tool whose arguments are texts, of which it makes one line of the workspace. */
+/** A tool that makes one line of the workspace from its text arguments. */
 function lineTool<const F extends string>({ name, description, fields, add, done = 'Logged' }: LineTool<F>): Tool {
   const shape = Object.entries<string>(fields).map(([field, about]) => [field, z.string().describe(about)] as const)
   return defineTool({

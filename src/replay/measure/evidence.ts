@@ -1,6 +1,6 @@
 /**
  * The evidence that a recorded agent used: for each of its messages, the passages that it took from earlier tool
- * results and tool inputs, and that neither the user nor the agent had said in words.
+ * results and tool inputs, and that occur in no text of the user or the agent before.
  *
  * `findQuotes` looks for verbatim spans, as long as possible, of at least `span` characters; with `near` it first drops
  * line numbers and blanks. `gather` is the walk that other kinds of evidence share (bench/). All return the same shape,

@@ -4,8 +4,7 @@
  *
  * Cost: per call, the prefix shared with the call before at the read price, the rest at the write price, in units of
  * one uncached input token; after a pause longer than the cache lifetime, everything is written; in a price band of long
- * prompts, times its factor. Evidence kept: the
- * share of quotes that the view of that call still shows. Effective cost: the cost, plus a re-fetch of the source of
+ * prompts, times its factor. Evidence kept: the share of quotes that the view of that call still shows. Effective cost: the cost, plus a re-fetch of the source of
  * every lost quote (at most once in 20 calls): one more call on the view, and the result written again and read for 20
  * calls. The method and its limits are in docs/benchmarks.md.
  */
@@ -71,7 +70,7 @@ type Shown = { sources: Map<string, Part>; inserted: Part[] }
 export class Meter<T extends string = string, E extends string = string> {
   readonly #options: MeasureOptions<T, E>
   readonly #moments: Moment[]
-  /** Reasoning that a change before it has made invalid, at providers that bind it. */
+  /** Reasoning that is invalid because of a change before it, at providers that bind reasoning. */
   readonly #unbound = new Set<string>()
   readonly #said: ReadonlySet<string>
   readonly #result: Measures<T, E>

@@ -73,7 +73,7 @@ export async function tryPolicy(
   const options = { policy, model, models, ...lifetime, ...(overhead === undefined ? {} : { overhead }) }
   for await (const { turn, messages, edits, decision, report } of replay(session.messages, options)) {
     const { bust } = meter.add(messages)
-    // A server answers others in between.
+    // Lets a server answer other requests in between.
     await new Promise(resolve => setImmediate(resolve))
     const saved = edits.reduce((total, edit) => total + edit.saved, 0)
     const done = decision?.startsWith('waiting') ? undefined : decision
