@@ -29,13 +29,13 @@ type Compose = {
 }
 
 const hadolint = findHadolint()
-test('hadolint has nothing to say about the Dockerfile', {
+test('hadolint reports nothing for the Dockerfile', {
   skip: !hadolint && 'no hadolint (scripts/hadolint.sh)',
 }, () => {
   execFileSync(hadolint!, [join(ROOT, 'Dockerfile')], { encoding: 'utf8' })
 })
 
-test('the image has the Node that everything is tested with', () => {
+test('the image has the Node version of the tests', () => {
   const { devDependencies } = JSON.parse(text('package.json'))
   const images = [...text('Dockerfile').matchAll(/^FROM (\S+)/gm)].map(([, image]) => image)
   assert.deepEqual(new Set(images), new Set([`node:${devDependencies.node}-slim`]))
@@ -55,7 +55,7 @@ describe('compose files', () => {
   // Newer than the published schema: Compose 2.23.1.
   schema.definitions.config.properties.content = { type: 'string' }
 
-  test('are one server, two servers on PostgreSQL by a profile, and one server with Dolt', () => {
+  test('define one server, a profile with two servers on PostgreSQL, and one server with Dolt', () => {
     assert.deepEqual(names, ['compose.dolt.yaml', 'compose.yaml'])
     const services = Object.entries(files.get('compose.yaml')!.services)
     const inProfile = (wanted: string | undefined) =>
@@ -64,22 +64,22 @@ describe('compose files', () => {
     assert.deepEqual(inProfile('scale'), ['one', 'two', 'balancer', 'postgres'])
   })
 
-  test('compose.yaml is read without any variable, because Compose reads the services of all profiles', () => {
+  test('compose.yaml needs no variable, because Compose reads the services of all profiles', () => {
     assert.doesNotMatch(text('compose.yaml').replace(/^ *#.*$/gm, ''), /\$\{\w+(?!\w*:-)/)
   })
 
-  test('the balancer sends to the servers of its profile', () => {
+  test('the load balancer forwards to the servers of its profile', () => {
     const { services, configs } = files.get('compose.yaml')!
     const named = [...configs!.balancer!.content.matchAll(/server (\w+):8787/g)].map(([, name]) => name)
     assert.deepEqual(named, services['balancer']!.depends_on)
   })
 
   for (const [name, file] of files) {
-    test(`${name} fits the schema of Compose`, () => {
+    test(`${name} matches the schema of Compose`, () => {
       assert.deepEqual(new Validator(schema, '7', false).validate(file).errors, [])
     })
 
-    test(`${name} names what it uses, with versions, and is reached from this machine alone`, () => {
+    test(`${name} pins image versions and listens on this machine alone`, () => {
       for (const [service, own] of Object.entries(file.services)) {
         const base = own.extends ? files.get(own.extends.file)!.services[own.extends.service]! : {}
         const { build, image = '', ports = [], volumes = [], depends_on = {} } = { ...base, ...own }
@@ -97,7 +97,7 @@ describe('compose files', () => {
     })
   }
 
-  test('give the server addresses that it reads', () => {
+  test('give the server variables that it reads', () => {
     const given = [...files.values()].flatMap(({ services }) =>
       Object.values(services).flatMap(({ environment = {} }) => Object.keys(environment)),
     )

@@ -35,25 +35,25 @@ describe('docs/cli.md', () => {
     for (const option of Object.keys(GLOBAL)) assert.ok(text.includes(`--${option}`), option)
   })
 
-  test('has no section for a command that is gone', () => {
+  test('has no section for a removed command', () => {
     const names = new Set(COMMANDS.map(({ name }) => name))
     const others = [...sections.keys()].filter(title => !names.has(title) && /^[a-z-]+$/.test(title))
     assert.deepEqual(others, [])
   })
 })
 
-test('docs/errors.md has every code with its exit code, and no other', () => {
+test('docs/errors.md lists exactly the error codes, with their exit codes', () => {
   const rows = [...page('docs/errors.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \|/gm)]
   const written = Object.fromEntries(rows.map(([, code, exit]) => [code, Number(exit)]))
   assert.deepEqual(written, { ...ERROR_CODES })
 })
 
-test('docs/legality.md has every rule in its own words, and no other', () => {
+test("docs/legality.md lists exactly the rules, in the code's words", () => {
   const rows = [...page('docs/legality.md').matchAll(/^\| `([a-z-]+)` \| (.+?) \|/gm)]
   assert.deepEqual(Object.fromEntries(rows.map(([, rule, words]) => [rule, words])), { ...RULES })
 })
 
-test('docs/decisions.md argues for every dependency', () => {
+test('docs/decisions.md has a reason for every dependency', () => {
   const { dependencies, devDependencies } = JSON.parse(page('package.json'))
   const text = page('docs/decisions.md')
   for (const name of Object.keys({ ...dependencies, ...devDependencies })) assert.ok(text.includes(`\`${name}\``), name)
@@ -73,7 +73,7 @@ test('the program of the README runs', async () => {
   }
 })
 
-test('every page is in the menu of the site, and in the index by question', () => {
+test('every page is in the menu of the site and in the index of questions', () => {
   const names = globSync('*.md', { cwd: join(ROOT, 'docs') }).map(name => name.replace(/\.md$/, ''))
   assert.deepEqual(Object.values(PAGES).flat().sort(), names.sort())
   const index = page('docs/index.md')
@@ -81,7 +81,7 @@ test('every page is in the menu of the site, and in the index by question', () =
   assert.deepEqual(unnamed, [])
 })
 
-test('pictures and figures of the docs are what the program does today', async () => {
+test("pictures and numbers in the docs match the program's output", async () => {
   for (const [path, text] of Object.entries(await pictures())) {
     assert.equal(page(path), text, `${path} is out of date: npm run pictures`)
   }
@@ -103,7 +103,7 @@ test('programs in the docs import only names that the package exports', () => {
   )
 })
 
-test('links between pages lead somewhere', () => {
+test('links between pages have targets', () => {
   const paths = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT })
   assert.ok(paths.includes('README.md') && paths.includes('docs/cli.md'))
   for (const path of paths) {
@@ -113,11 +113,11 @@ test('links between pages lead somewhere', () => {
   }
 })
 
-test('docs/benchmarks.md compares the cost model with bills before it names a saving', () => {
+test('docs/benchmarks.md compares the cost model with real bills before it states a saving', () => {
   const [first, second] = [...page('docs/benchmarks.md').matchAll(/^## (.+)$/gm)].map(([, heading]) => heading)
   assert.deepEqual([first, second], ['The cost model compared with bills', 'Results'])
 })
 
-test('AGENTS.md keeps under 150 lines', () => {
+test('AGENTS.md has fewer than 150 lines', () => {
   assert.ok(page('AGENTS.md').split('\n').length < 150)
 })

@@ -12,7 +12,7 @@ import { all, doneOf, only, openGround } from './harness.ts'
 const run = (command: string) => ({ calls: [{ name: 'run_command', input: { command } }] })
 const END = { text: 'ok' }
 
-test('a command is asked for; yes runs it, no does not, and the model hears which', async () => {
+test('a command needs approval: yes runs it, no does not, and the model is told', async () => {
   for (const yes of [true, false]) {
     const asked: ApprovalRequest[] = []
     await using ground = await openGround([run('echo hello'), END], {
@@ -31,14 +31,14 @@ test('a command is asked for; yes runs it, no does not, and the model hears whic
   }
 })
 
-test('with nobody to ask it is refused, and the result says what would allow it', async () => {
+test('without anyone to ask, the command is refused, and the result says how to allow it', async () => {
   await using ground = await openGround([run('echo hello'), END])
   const [result] = only(await all(ground.agent.run('go')), 'result')
   assert.match(result!.text, /needs approval, and nobody can give it here.*--yes.*agent\.allow\.commands/s)
   assert.ok(result!.isError)
 })
 
-test('patterns allow commands, and nothing that could begin another one', async () => {
+test('a pattern allows commands that match it, but no second command after them', async () => {
   await using ground = await openGround([run('echo one two'), run('echo one; touch made'), END], {
     allow: { commands: ['echo *'] },
   })
@@ -47,7 +47,7 @@ test('patterns allow commands, and nothing that could begin another one', async 
   assert.ok(second!.isError && !existsSync(join(ground.root, 'made')))
 })
 
-test('a * never covers what a shell takes as the end of a command', () => {
+test('a * in a pattern matches no character that ends a shell command', () => {
   assert.ok(fitsPattern('git status', 'git status'))
   assert.ok(fitsPattern('npm test -- a.test.ts', 'npm test*'))
   assert.ok(!fitsPattern('npm tests', 'npm test'))
@@ -60,7 +60,7 @@ test('a * never covers what a shell takes as the end of a command', () => {
   )
 })
 
-test('people are asked one thing at a time, also when calls run at once', async () => {
+test('questions are asked one at a time, also when calls run at once', async () => {
   let open = 0
   let most = 0
   const calls = ['echo a', 'echo b', 'echo c'].flatMap(command => run(command).calls)
@@ -77,7 +77,7 @@ test('people are asked one thing at a time, also when calls run at once', async 
   assert.equal(most, 1)
 })
 
-test('files inside the root need no approval, files outside do, and no means untouched', async () => {
+test('files inside the root need no approval, files outside do, and after a no they are unchanged', async () => {
   const outside = mkdtempSync(join(tmpdir(), 'agent-outside-'))
   const file = join(outside, 'notes.txt')
   writeFileSync(file, 'before')
@@ -133,7 +133,7 @@ test('a path that leads out of the root by .. is outside, and a link that does i
   rmSync(outside, { recursive: true })
 })
 
-test('the workspace is the agent’s own, and the files of Palimpsest itself are not', async () => {
+test('files of the workspace need no approval, files of Palimpsest itself do', async () => {
   await using ground = await openGround((_, index) => {
     const { root } = ground
     if (index > 0) return END
@@ -151,7 +151,7 @@ test('the workspace is the agent’s own, and the files of Palimpsest itself are
   assert.ok(!existsSync(join(ground.root, 'palimpsest.json')))
 })
 
-test('who the agent is changes by proposal, whatever is allowed; facts are added and marked', async () => {
+test('identity files change only by a proposal, whatever is allowed; facts are added and marked', async () => {
   const soul = 'workspace/SOUL.md'
   const rule = 'Say what you do not know.'
   await using ground = await openGround(
@@ -193,7 +193,7 @@ test('who the agent is changes by proposal, whatever is allowed; facts are added
   assert.match(file('MEMORY.md'), /^- Tea is at four <!-- from work #1 -->$/m)
 })
 
-test('a path under another name is asked about like any other', async () => {
+test('a path in an argument with another name needs approval too', async () => {
   await using ground = await openGround([
     { calls: [{ name: 'write_file', input: { file_path: 'palimpsest.json', content: '{}' } }] },
     END,
@@ -203,7 +203,7 @@ test('a path under another name is asked about like any other', async () => {
   assert.ok(!existsSync(join(ground.root, 'palimpsest.json')))
 })
 
-test('the text editor is held to the same places as the file tools', async () => {
+test('the text editor needs the same approvals as the file tools', async () => {
   const editor = (path: string) => ({
     name: 'str_replace_based_edit_tool',
     input: { command: 'create', path, file_text: 'x' },
@@ -219,7 +219,7 @@ test('the text editor is held to the same places as the file tools', async () =>
   assert.ok(!existsSync(join(ground.root, 'palimpsest.json')))
 })
 
-test('folders that are allowed need no approval', async () => {
+test('files in allowed folders need no approval', async () => {
   const other = mkdtempSync(join(tmpdir(), 'agent-allowed-'))
   await using ground = await openGround(
     [{ calls: [{ name: 'write_file', input: { path: join(other, 'a.txt'), content: 'x' } }] }, END],
@@ -231,7 +231,7 @@ test('folders that are allowed need no approval', async () => {
   rmSync(other, { recursive: true })
 })
 
-test('no rule approves memory: a proposal stays open, and the command line decides nothing for an agent', async () => {
+test('no rule approves a memory proposal, and the command line decides none for an agent', async () => {
   await using ground = await openGround(
     [
       {
@@ -260,7 +260,7 @@ test('no rule approves memory: a proposal stays open, and the command line decid
   assert.equal((await runCli(args, { env })).code, 0)
 })
 
-test('commands of an agent are told whose they are, and get no keys', async () => {
+test('commands get the name of their agent in a variable, and no API keys', async () => {
   await using ground = await openGround([run('echo "$PALIMPSEST_AGENT:$OPENAI_API_KEY:"'), END], {
     allow: { all: true },
     env: { PATH: process.env['PATH'], OPENAI_API_KEY: 'secret' },

@@ -27,7 +27,7 @@ const parse = (stdout: string): AgentEvent[] =>
     .map(line => JSON.parse(line))
 
 describe('ask --demo', () => {
-  test('shows the whole loop: files, a command, an edit, the context, a proposal', async () => {
+  test('shows files, a command, an edit, the context and a proposal', async () => {
     const home = join(folder, 'demo-home')
     const ran = await runCli(['ask', '--demo', '--yes', '--json', '--home', home, 'Fix', 'it'], { env })
     assert.equal(ran.code, 0, ran.stderr)
@@ -48,7 +48,7 @@ describe('ask --demo', () => {
     assert.equal(JSON.parse(proposals.stdout).proposals.length, 1)
   })
 
-  test('answers on stdout, tells what it does on stderr, and runs no command that nobody approved', async () => {
+  test('writes the answer to stdout and its actions to stderr, and runs no command without approval', async () => {
     const ran = await spawnCli(['ask', '--demo', 'What is this?'], { env })
     assert.equal(ran.code, 0)
     assert.match(ran.stdout, /^Done\. What happened:/)
@@ -58,7 +58,7 @@ describe('ask --demo', () => {
     assert.match(ran.stderr, /palimpsest show ask-\S+ --home \S+palimpsest-demo-/)
   })
 
-  test('goes on in a session: undo, delegate, remember, search', async () => {
+  test('continues a session: undo, delegate, remember, search', async () => {
     const home = join(folder, 'talk')
     const ask = (request: string) =>
       runCli(['ask', '--demo', '--yes', '--session', 's', '--home', home, '--json', request], { env })
@@ -103,7 +103,7 @@ describe('ask', () => {
     assert.equal(third?.json.model, 'claude-y')
   })
 
-  test('says what to do where no model is set up, and where the model fails', async () => {
+  test('explains a missing model and a failing model', async () => {
     const none = await runCli(['ask', 'hi', '--home', join(folder, 'none')], { env })
     assert.equal(none.code, 2)
     assert.match(none.stderr, /No model is configured\. Set ANTHROPIC_API_KEY.*--demo\. \(MODEL_MISSING\)/)
@@ -117,7 +117,7 @@ describe('ask', () => {
     assert.equal((await runCli(['ask', '--home', join(folder, 'none')], { env, input: ' ' })).code, 2)
   })
 
-  test('resumes a session that was broken off', async () => {
+  test('resumes an interrupted session', async () => {
     await using upstream = await startUpstream((_, index) =>
       index === 0 ? { error: { status: 400, body: { error: { message: 'bad' } } } } : { text: 'here you are' },
     )
@@ -133,7 +133,7 @@ describe('persona', () => {
   const home = join(folder, 'personas-home')
   const run = (...args: string[]) => runCli(['persona', ...args, '--home', home])
 
-  test('lists, makes, shows and chooses', async () => {
+  test('lists, creates, shows and chooses personas', async () => {
     assert.match((await run('list')).stdout, /default \* +package/)
     const made = await run(
       'create',
@@ -158,7 +158,7 @@ describe('persona', () => {
     assert.equal(JSON.parse((await run('show', 'writer')).stdout).systemPrompt, 'You write.')
   })
 
-  test('refuses what does not fit, and says why', async () => {
+  test('refuses invalid personas with the reason', async () => {
     assert.match((await run('create', 'writer', '--prompt', 'x')).stderr, /The persona writer already exists/)
     assert.match((await run('create', 'Bad Name', '--prompt', 'x')).stderr, /name: a name has 1–40 letters/)
     assert.match((await run('create', 'odd', '--prompt', 'x', '--tools', 'nothing')).stderr, /There is no tool nothing/)

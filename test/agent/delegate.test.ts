@@ -6,7 +6,7 @@ import { all, doneOf, only, openGround, textsOf } from './harness.ts'
 
 const isChild = (request: Received) => textsOf(request)[0]!.text.includes('You are a subagent')
 
-test('a task is worked on in a child session, and only the report comes back', async () => {
+test('a subagent works in a child session, and the agent gets only its report', async () => {
   await using ground = await openGround(
     request => {
       const behind = textsOf(request).at(-1)!
@@ -68,7 +68,7 @@ test('several subagents of one step run at the same time, each in its own sessio
   ])
 })
 
-test('what a subagent does is asked of the same person, and a subagent that fails is an error result', async () => {
+test('a subagent asks the same user for approval, and its failure is an error result', async () => {
   const questions: string[] = []
   await using ground = await openGround(
     (request, index) => {

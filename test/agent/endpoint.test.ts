@@ -69,14 +69,14 @@ const CHAT = { 'X-OpenWebUI-User-Id': 'ada', 'X-OpenWebUI-Chat-Id': 'chat-1' }
 const user = (content: string) => ({ role: 'user' as const, content })
 const assistant = (content: string) => ({ role: 'assistant' as const, content })
 
-test('personas are models', async () => {
+test('the endpoint lists personas as models', async () => {
   await using server = await startServer([])
   const ids = []
   for await (const { id } of server.client().models.list()) ids.push(id)
   assert.deepEqual(ids, ['default', 'reviewer', 'tutor'])
 })
 
-test('a request is answered, streaming and not, with what tools do as reasoning', async () => {
+test("an answer comes streamed or whole, with the agent's actions as reasoning", async () => {
   const script = [
     { text: 'I read it.', calls: [{ name: 'read_file', input: { path: 'a.txt' } }] },
     { text: 'It is short.', usage: { input: 50, cacheRead: 30, output: 7 } },
@@ -109,7 +109,7 @@ test('a request is answered, streaming and not, with what tools do as reasoning'
   }
 })
 
-test('a chat is one session: what is sent again is not added again, and tools of earlier turns are remembered', async () => {
+test('repeated messages of a chat are not added again, and its session keeps earlier tool calls', async () => {
   await using server = await startServer([
     { calls: [{ name: 'list_memory_blocks', input: {} }] },
     { text: 'one' },
@@ -127,7 +127,7 @@ test('a chat is one session: what is sent again is not added again, and tools of
   assert.deepEqual(roles, ['system', 'user', 'assistant', 'tool', 'assistant', 'user'])
 })
 
-test('an edited message and a regenerated answer fork the session, and both ways stay', async () => {
+test('an edited message or a regenerated answer forks the session, and both branches are kept', async () => {
   await using server = await startServer((_, index) => ({ text: `answer ${index}` }))
   const client = server.client(CHAT)
   const ask = (...messages: ReturnType<typeof user | typeof assistant>[]) =>
@@ -149,7 +149,7 @@ test('an edited message and a regenerated answer fork the session, and both ways
   assert.equal((await server.pal.sessions()).length, 3)
 })
 
-test('a conversation that began elsewhere is taken over', async () => {
+test('a conversation that began elsewhere is imported into the session', async () => {
   await using server = await startServer([{ text: 'ok' }])
   const messages = [{ role: 'system' as const, content: 'be kind' }, user('x'), assistant('y'), user('z')]
   await server.client(CHAT).chat.completions.create({ model: 'tutor', messages })
@@ -161,7 +161,7 @@ test('a conversation that began elsewhere is taken over', async () => {
   )
 })
 
-test('a request whose answer was cut off goes on instead of being asked twice', async () => {
+test('a request with an interrupted answer is continued, not asked twice', async () => {
   await using server = await startServer([
     { error: { status: 400, body: { error: { message: 'no' } } } },
     { text: 'now' },
@@ -174,7 +174,7 @@ test('a request whose answer was cut off goes on instead of being asked twice', 
   assert.equal(said(server.upstream.requests[1]!).filter(({ role }: { role: string }) => role === 'user').length, 1)
 })
 
-test('a failure in the midst of a stream is an error to the client', async () => {
+test('a failure in the middle of a stream reaches the client as an error', async () => {
   await using server = await startServer([{ error: { status: 401, body: { error: { message: 'bad key' } } } }])
   const chunks = await server
     .client()
@@ -184,7 +184,7 @@ test('a failure in the midst of a stream is an error to the client', async () =>
   }, /bad key/)
 })
 
-test('front ends that ask for a title get one beside the session', async () => {
+test('a request for a title is answered outside the session', async () => {
   await using server = await startServer([{ text: '{"title": "Hello"}' }])
   const messages = [user('### Task:\nGenerate a title for the chat')]
   const { choices } = await server.client(CHAT).chat.completions.create({ model: 'default', messages })
@@ -192,7 +192,7 @@ test('front ends that ask for a title get one beside the session', async () => {
   assert.equal((await server.pal.sessions()).length, 0)
 })
 
-test('whoever a front end names is a guest: own memory and workspace, no files and no commands', async () => {
+test('a user that a front end names is a guest: separate memory and workspace, no files, no commands', async () => {
   await using server = await startServer([{ text: 'hi' }, { text: 'hi' }])
   await server.memory.set('ada', 'goals', { body: 'Learn algebra', by: 'user:ada' })
   const messages = [user('hello')]
@@ -206,7 +206,7 @@ test('whoever a front end names is a guest: own memory and workspace, no files a
   assert.doesNotMatch(server.upstream.requests[1]!.body, /Learn algebra/)
 })
 
-test('with tokens a user is who their token says, and nobody else', async () => {
+test('with tokens, the token alone decides who the user is', async () => {
   await using server = await startServer((_, index) => ({ text: `answer ${index}` }), { requireToken: true })
   const body = { model: 'default', messages: [user('hello')] }
   await assert.rejects(server.client().chat.completions.create(body), /401/)
@@ -218,7 +218,7 @@ test('with tokens a user is who their token says, and nobody else', async () => 
   await assert.rejects(asBob.chat.completions.create(body), /403/)
 })
 
-test('wrong requests are answered in the form that clients know', async () => {
+test("invalid requests get errors in OpenAI's form", async () => {
   await using server = await startServer([])
   const post = (body: string) =>
     fetch(`${server.url}/agent/v1/chat/completions`, {
@@ -242,7 +242,7 @@ const propose = (request: string) => ({ calls: [PROPOSE], text: request })
 const linkIn = (text: string) => /\((http:\/\/[^)]+\/decide\/[^)]+)\)/.exec(text)?.[1] ?? ''
 const form = (fields: Record<string, string>) => ({ method: 'POST', body: new URLSearchParams(fields) })
 
-test('what waits for a decision is told below the answer, and decided on the page behind its link, once', async () => {
+test('a notice below the answer links to a page on which waiting proposals can be decided once', async () => {
   await using server = await startServer([
     { calls: [PROPOSE] },
     { text: 'Noted.' },
@@ -284,7 +284,7 @@ test('what waits for a decision is told below the answer, and decided on the pag
   for (const { body } of server.upstream.requests) assert.ok(!body.includes(signature), 'no model reads a link')
 })
 
-test('a word below the notice decides; anywhere else it is a word', async () => {
+test('"approve" or "reject" after a notice decides; elsewhere it is an ordinary message', async () => {
   await using server = await startServer((_, index) => (index % 2 === 0 ? propose('Asking.') : { text: 'Noted.' }))
   const client = server.client(CHAT)
   const ask = async (...messages: ReturnType<typeof user | typeof assistant>[]) =>
@@ -300,7 +300,7 @@ test('a word below the notice decides; anywhere else it is a word', async () => 
   assert.ok(server.upstream.requests.length > asked, 'a line that the server did not write counts for nothing')
 })
 
-test('a link expires, and shows both sides of a conflict for a choice', async () => {
+test('a decision link expires, and its page offers both sides of a conflict', async () => {
   const shift = { ms: 0 }
   await using server = await startServer([{ calls: [PROPOSE] }, { text: 'Noted.' }], { shift })
   const messages = [user('I want to learn Go')]
@@ -322,7 +322,7 @@ test('a link expires, and shows both sides of a conflict for a choice', async ()
   assert.match(await late.text(), /LINK_INVALID.*has expired/)
 })
 
-test('a turn asks, waits for the answer, and goes on', async () => {
+test('a turn asks for approval, waits for the answer and continues', async () => {
   for (const yes of [true, false]) {
     await using server = await startServer([
       { calls: [{ name: 'run_command', input: { command: 'echo it ran' } }] },
@@ -351,7 +351,7 @@ test('a turn asks, waits for the answer, and goes on', async () => {
   }
 })
 
-test('a reader may leave and come back, and a turn can be stopped', async () => {
+test('a reader can leave and return, and a turn can be stopped', async () => {
   await using server = await startServer([{ text: 'half', stallAfter: 3 }])
   const path = `${server.url}/agent/sessions/s1`
   const leave = new AbortController()

@@ -19,7 +19,7 @@ for (const provider of ['openai-compatible', 'anthropic'] as const) {
     ['an answer that never begins', { text: 'nothing', stallAfter: 0 }, /sent no data for 0\.5 s/],
   ]
   for (const [name, fault, reason] of faults) {
-    test(`${name} is asked again (${provider})`, async () => {
+    test(`after ${name}, the model is asked again (${provider})`, async () => {
       const script = (_: unknown, index: number) => (index === 0 ? fault : { text: 'the whole answer' })
       await using ground = await openGround(script, { provider, stallMs: 500 })
       const events = await all(ground.agent.run('go'))
@@ -37,7 +37,7 @@ for (const provider of ['openai-compatible', 'anthropic'] as const) {
     })
   }
 
-  test(`a provider that goes on failing is given up, and the session stays (${provider})`, async () => {
+  test(`after too many failures the turn ends, and the session is kept (${provider})`, async () => {
     await using ground = await openGround(
       (_, index) => (index < 3 ? error(529, 'Overloaded') : { text: 'back again' }),
       { provider, retry: { base: 1, attempts: 3 } },
@@ -49,7 +49,7 @@ for (const provider of ['openai-compatible', 'anthropic'] as const) {
     assert.equal(ground.agent.session.fold.entries.filter(({ role }) => role === 'user').length, 1)
   })
 
-  test(`what asking again cannot mend fails at once (${provider})`, async () => {
+  test(`an error that a retry cannot fix fails at once (${provider})`, async () => {
     await using ground = await openGround([error(401, 'invalid key')], { provider })
     const done = doneOf(await all(ground.agent.run('go')))
     assert.match(done.message, /401: invalid key Check the key/)
@@ -57,7 +57,7 @@ for (const provider of ['openai-compatible', 'anthropic'] as const) {
   })
 }
 
-test('a provider that says how long to wait is waited for', async () => {
+test('a retry waits as long as the provider asks', async () => {
   await using ground = await openGround([
     error(429, 'slow down', { 'retry-after-ms': '7' }),
     error(429, 'slow down', { 'retry-after': '0' }),
@@ -70,14 +70,14 @@ test('a provider that says how long to wait is waited for', async () => {
   )
 })
 
-test('a provider that wants us to wait for hours is not waited for', async () => {
+test('a provider that asks for a wait of hours is not retried', async () => {
   await using ground = await openGround([error(429, 'quota', { 'retry-after': '7200' })])
   const done = doneOf(await all(ground.agent.run('go')))
   assert.equal(done.reason, 'failed')
   assert.match(done.message, /429: quota/)
 })
 
-test('pauses grow, with some chance in them, up to a bound', () => {
+test('pauses between retries grow, with jitter, up to a limit', () => {
   const trouble = { kind: 'passing', reason: '' } as const
   for (let attempt = 1; attempt < 20; attempt++) {
     const grown = Math.min(RETRY.longest, RETRY.base * 2 ** (attempt - 1))
@@ -86,7 +86,7 @@ test('pauses grow, with some chance in them, up to a bound', () => {
   }
 })
 
-test('a model that takes no temperature is asked without one', async () => {
+test('a model that refuses a temperature is asked without one', async () => {
   await using ground = await openGround([
     error(400, "Unsupported value: 'temperature'"),
     { text: 'ok' },
@@ -98,14 +98,14 @@ test('a model that takes no temperature is asked without one', async () => {
   assert.deepEqual(sent, [0.5, undefined, undefined])
 })
 
-test('a port where nobody listens is a passing trouble, a request that is refused is not', async () => {
+test('a refused connection is retried, a refused request is not', async () => {
   const refused = await fetch('http://127.0.0.1:9/').catch(cause => cause)
   assert.equal(troubleOf(refused).kind, 'passing')
   assert.equal(troubleOf(Object.assign(new Error('no such model'), { statusCode: 404 })).kind, 'lasting')
   assert.equal(troubleOf({ type: 'overloaded_error', message: 'Overloaded' }).kind, 'passing')
 })
 
-test('stopping while waiting for another try ends the turn', async () => {
+test('stopping during the pause before a retry ends the turn', async () => {
   await using ground = await openGround([error(529, 'Overloaded')], { retry: { base: 60_000 } })
   assert.equal(doneOf(await stoppedAt('retry', ground, 'go')).reason, 'aborted')
 })

@@ -37,7 +37,7 @@ function assertTaskInView(request: Received): void {
   assert.ok(shown.length > 0, `the task is not in view: ${request.body.slice(0, 500)}`)
 }
 
-test('200 tool calls: the task in view at every call, anchors every five, summaries, legal throughout', async () => {
+test('in 200 tool calls, the task is always in view, every fifth call has an anchor, and every view is legal', async () => {
   const window = 14_000
   await using ground = await openGround((_, index) => workAt(index), {
     engine: { models: { 'gpt-4.1': { window } } },
@@ -74,7 +74,7 @@ test('200 tool calls: the task in view at every call, anchors every five, summar
   assert.match(readFileSync(dailyLog(join(ground.root, 'workspace')), 'utf8'), /Summarised entries 1-\d+ of work/)
 })
 
-test('a process that is killed, at a call of the model and in the midst of a tool, goes on where it was', async () => {
+test('a process that is killed during a model call or a tool call continues after a restart', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'agent-kill-'))
   const killBeforeAnswer = new Set([10, 30])
   const KILLS_ITSELF = 20
@@ -116,7 +116,7 @@ test('a process that is killed, at a call of the model and in the midst of a too
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('after a summary and a restart the task is still in view, and anchors go on counting', async () => {
+test('after a summary and a restart, the task is still in view and the count for anchors continues', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'agent-restart-'))
   let child: ChildProcess | undefined
   let next = 0

@@ -11,7 +11,7 @@ import { all, doneOf, only, openGround, stoppedAt, textsOf } from './harness.ts'
 const call = (name: string, input: unknown, id?: string) => ({ name, input, ...(id ? { id } : {}) })
 
 for (const provider of ['openai-compatible', 'anthropic'] as const) {
-  test(`a request is answered after tools were run (${provider})`, async () => {
+  test(`the agent runs tools and then answers (${provider})`, async () => {
     await using ground = await openGround(
       [
         { text: 'I look.', calls: [call('read_file', { path: 'a.txt' }), call('list_files', {})] },
@@ -49,7 +49,7 @@ for (const provider of ['openai-compatible', 'anthropic'] as const) {
   })
 }
 
-test('the ledger has all of a long output, and the model is shown its two ends', async () => {
+test('the ledger has the whole of a long output, the model sees its beginning and end', async () => {
   await using ground = await openGround(
     [{ calls: [call('run_command', { command: 'seq 1 20000' }, 'c1')] }, { text: 'counted' }],
     { allow: { all: true } },
@@ -65,7 +65,7 @@ test('the ledger has all of a long output, and the model is shown its two ends',
   assert.ok(!sent.includes('\\n10000\\n') && sent.includes('chars left out') && sent.includes('\\n20000'))
 })
 
-test('the note on a long output says how all of it is read, and that works', async () => {
+test('the note on a shortened output says how to read all of it, and that works', async () => {
   await using ground = await openGround(
     ({ body }, index) => {
       if (index === 0) return { calls: [call('run_command', { command: 'seq 1 20000' })] }
@@ -78,7 +78,7 @@ test('the note on a long output says how all of it is read, and that works', asy
   assert.ok(ground.upstream.requests[2]!.body.includes('\\n10000\\n'))
 })
 
-test('the prompt to Anthropic marks what it should cache: the system prompt, the end, and the end before', async () => {
+test('requests to Anthropic have cache marks after the system prompt, at the end and at the previous end', async () => {
   await using ground = await openGround([{ calls: [call('list_files', {})] }, { text: 'done' }], {
     provider: 'anthropic',
   })
@@ -89,7 +89,7 @@ test('the prompt to Anthropic marks what it should cache: the system prompt, the
   assert.ok(ground.upstream.requests[1]!.json.system[0].cache_control)
 })
 
-test('what a provider signs goes back as it came', async () => {
+test('signatures of a provider are sent back unchanged', async () => {
   await using ground = await openGround(
     [{ thinking: { text: 'hm', signature: 'sig-1' }, calls: [call('list_files', {})] }, { text: 'done' }],
     { provider: 'anthropic' },
@@ -105,7 +105,7 @@ test('what a provider signs goes back as it came', async () => {
   assert.deepEqual(assistant.content[0], { type: 'thinking', thinking: 'hm', signature: 'sig-1' })
 })
 
-test('the request is in the ledger before the model is called, and every result before the next call', async () => {
+test('the request is recorded before the model is called, and every result before the next call', async () => {
   const lengths: number[] = []
   await using ground = await openGround((_, index) => {
     lengths.push(ground.agent.session.fold.entries.length)
@@ -139,7 +139,7 @@ test('calls of one step run at the same time', async () => {
   assert.equal(only(events, 'result').length, 2)
 })
 
-test('arguments that are no JSON come back as an error that the model can act on', async () => {
+test('arguments that are not JSON give an error result for the model', async () => {
   for (const provider of ['openai-compatible', 'anthropic'] as const) {
     await using ground = await openGround(
       [
@@ -162,7 +162,7 @@ test('arguments that are no JSON come back as an error that the model can act on
   }
 })
 
-test('a provider that gives the same ids again is understood', async () => {
+test('calls with repeated ids get new ids', async () => {
   await using ground = await openGround([
     { calls: [call('list_files', {}, 'call_0')] },
     { calls: [call('list_files', {}, 'call_0')] },
@@ -184,7 +184,7 @@ function hangingTool() {
   return { hang, isAborted: () => aborted }
 }
 
-test('a tool that hangs is given up, and the model is told', async () => {
+test('a tool that hangs is abandoned, and the model is told', async () => {
   const { hang, isAborted } = hangingTool()
   await using ground = await openGround([{ calls: [call('hang', {}), call('list_files', {})] }, { text: 'ok' }], {
     tools: [hang],
@@ -197,7 +197,7 @@ test('a tool that hangs is given up, and the model is told', async () => {
   assert.equal(doneOf(events).reason, 'answered')
 })
 
-test('a tool that breaks is a result, not the end', async () => {
+test('an exception of a tool is an error result, and the turn continues', async () => {
   const broken = defineTool({
     name: 'broken',
     description: 'Throws.',
@@ -212,7 +212,7 @@ test('a tool that breaks is a result, not the end', async () => {
   assert.equal(doneOf(events).reason, 'answered')
 })
 
-test('limits on steps, tokens and money end a turn that can go on', async () => {
+test('limits on steps, tokens and money end a turn, and the session can continue', async () => {
   const endless = { calls: [call('list_files', {})], usage: { input: 1_000_000, output: 10 } }
   for (const [limits, reason] of [
     [{ steps: 3 }, 'steps'],
@@ -228,7 +228,7 @@ test('limits on steps, tokens and money end a turn that can go on', async () => 
   }
 })
 
-test('stopping a turn ends the stream and the tools, and the session goes on', async () => {
+test('stopping a turn ends the stream and the tools, and the session can continue', async () => {
   const stop = new AbortController()
   const hang = defineTool({
     name: 'hang',
@@ -243,7 +243,7 @@ test('stopping a turn ends the stream and the tools, and the session goes on', a
   assert.equal(doneOf(await all(ground.agent.run('and now?'))).message, 'Where was I?')
 })
 
-test('what was said before a stop is kept', async () => {
+test('text that arrived before a stop is kept', async () => {
   await using ground = await openGround((_, index) =>
     index === 0 ? { text: 'Once upon a time there was', stallAfter: 2 } : { text: 'ok' },
   )
@@ -252,7 +252,7 @@ test('what was said before a stop is kept', async () => {
   assert.match(ground.upstream.requests[1]!.body, /Once upon a.*\[Stopped by the user\]/)
 })
 
-test('a reader that leaves in the midst stops the tools and leaves a whole session', async () => {
+test('when the reader leaves early, tools stop and the session stays complete', async () => {
   const { hang, isAborted } = hangingTool()
   await using ground = await openGround([{ calls: [call('hang', {}), call('list_files', {})] }, { text: 'ok' }], {
     tools: [hang],
@@ -265,7 +265,7 @@ test('a reader that leaves in the midst stops the tools and leaves a whole sessi
   assert.deepEqual((await ground.agent.session.verify()).violations, [])
 })
 
-test('an agent works on one request at a time', async () => {
+test('a second request during a turn is refused', async () => {
   await using ground = await openGround([{ text: 'ok' }])
   const first = ground.agent.run('one')
   await first.next()
@@ -273,7 +273,7 @@ test('an agent works on one request at a time', async () => {
   await first.return(undefined)
 })
 
-test('the key goes to the provider and nowhere else', async () => {
+test('the API key is sent to the provider and written nowhere', async () => {
   await using ground = await openGround([{ calls: [call('list_files', {})] }, { error: { status: 401, body: {} } }])
   const events = await all(ground.agent.run('go'))
   assert.equal(ground.upstream.requests[0]!.headers.authorization, 'Bearer a key that must not be kept')
@@ -282,7 +282,7 @@ test('the key goes to the provider and nowhere else', async () => {
   assert.match(doneOf(events).message, /401.*Check the key/)
 })
 
-test('a session that was opened again knows its persona, and the agent goes on in it', async () => {
+test('a reopened session has its persona, and the agent continues in it', async () => {
   await using ground = await openGround([{ text: 'one' }, { text: 'two' }])
   await all(ground.agent.run('first'))
   assert.equal((await ground.pal.find('work'))?.about.client, 'palimpsest:tester')

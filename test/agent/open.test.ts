@@ -13,7 +13,7 @@ const settings = async ({ pal }: Awaited<ReturnType<typeof openGround>>, id: str
   return { policy, model, client: about.client }
 }
 
-test('a session that the agent begins is its own, and what it is told later counts', async () => {
+test("a session that the agent creates has the agent's planner, model and client, and a later planner replaces the first", async () => {
   await using ground = await openGround([{ text: 'ok' }])
   const own = { policy: 'agent', model: 'gpt-4.1', client: 'palimpsest:tester' }
   assert.deepEqual(await settings(ground, 'work'), own)
@@ -24,7 +24,7 @@ test('a session that the agent begins is its own, and what it is told later coun
   assert.deepEqual(await settings(ground, 'work'), { ...own, policy: 'none' })
 })
 
-test('in the session of another client the agent works with its own model and leaves everything as it was', async () => {
+test("in another client's session, the agent uses its own model and changes no settings", async () => {
   await using ground = await openGround([{ text: 'ok' }])
   const anothers = { policy: 'smart-history', model: 'claude-opus-4-1', about: { client: 'claude-code', title: 'x' } }
   await ground.pal.session('theirs', anothers)
@@ -37,7 +37,7 @@ test('in the session of another client the agent works with its own model and le
   assert.deepEqual(await ground.pal.find('theirs'), before)
 })
 
-test('a copy that the agent makes of the session of another client is its own', async () => {
+test("the agent's copy of another client's session belongs to the agent", async () => {
   await using ground = await openGround([{ text: 'ok' }])
   await ground.pal.session('theirs', { policy: 'none', model: 'claude-opus-4-1', about: { client: 'claude-code' } })
   const agent = await openAgent('theirs', ground.options)
@@ -47,7 +47,7 @@ test('a copy that the agent makes of the session of another client is its own', 
   assert.equal((await settings(ground, 'theirs')).client, 'claude-code')
 })
 
-test('a session that nobody has named a client for keeps its policy and becomes the one of the agent', async () => {
+test("a session without a client keeps its policy and becomes the agent's", async () => {
   await using ground = await openGround([{ text: 'ok' }])
   await ground.pal.session('imported', { policy: 'none', model: 'claude-opus-4-1' })
   await openAgent('imported', ground.options)
@@ -58,7 +58,7 @@ test('a session that nobody has named a client for keeps its policy and becomes 
   })
 })
 
-test('a subagent is looked after as the session that it works for', async () => {
+test("a subagent's session gets the planner of its parent", async () => {
   await using ground = await openGround((_, index) =>
     index === 0 ? { calls: [{ name: 'delegate', input: { task: 'look' } }] } : { text: 'done' },
   )
@@ -71,7 +71,7 @@ test('a subagent is looked after as the session that it works for', async () => 
   })
 })
 
-test('the policy of the configuration is for sessions that the agent begins', async () => {
+test('the configured policy applies only to sessions that the agent creates', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'agent-open-'))
   const agent = { provider: 'openai-compatible', baseUrl: 'http://127.0.0.1:9/v1', model: 'm', policy: 'none' }
   writeFileSync(join(folder, 'palimpsest.json'), JSON.stringify({ agent }))
@@ -88,7 +88,7 @@ test('the policy of the configuration is for sessions that the agent begins', as
   }
 })
 
-test('texts of the planner name tools that the agent has, and no others', async () => {
+test('notes of the planner name only tools that the agent has', async () => {
   await using ground = await openGround([{ text: 'ok' }])
   const told = async (...toolNames: string[]) => {
     const { memory: _, ...options } = ground.options

@@ -9,7 +9,7 @@ import { all, openGround, textsOf } from './harness.ts'
 const systemOf = (ground: { upstream: { requests: Parameters<typeof textsOf>[0][] } }, index: number) =>
   textsOf(ground.upstream.requests[index]!)[0]!.text
 
-test('persona, tools, approved memory and workspace stand in this order', async () => {
+test('the prompt has persona, tools, approved memory and workspace in this order', async () => {
   await using ground = await openGround([{ text: 'ok' }])
   await ground.memory.set('ada', 'goals', { body: 'Learn algebra', by: 'user:ada' })
   await ground.memory.propose('ada', 'goals', { body: 'Not approved', agentId: 'x', reasoning: 'r' })
@@ -37,7 +37,7 @@ test('persona, tools, approved memory and workspace stand in this order', async 
   assert.deepEqual([first?.role, first?.message?.parts], ['system', [{ type: 'text', text: system }]])
 })
 
-test('an agent without tools for it is not told about them', async () => {
+test('the prompt does not mention tools that the agent lacks', async () => {
   await using ground = await openGround([{ text: 'ok' }], {
     persona: { name: 'reader', systemPrompt: 'You read.', tools: ['read_file', 'list_files'] },
   })
@@ -50,7 +50,7 @@ test('an agent without tools for it is not told about them', async () => {
   assert.deepEqual(names, ['read_file', 'list_files'])
 })
 
-test('the prompt stays byte for byte while the cache is warm, whatever the workspace gets', async () => {
+test('the prompt does not change while the cache is warm, even if the workspace changes', async () => {
   let now = 1_000_000
   await using ground = await openGround((_, index) => ({ text: `answer ${index}` }), {
     clock: () => now,
@@ -67,7 +67,7 @@ test('the prompt stays byte for byte while the cache is warm, whatever the works
   assert.equal(ground.agent.session.edits().filter(({ edit }) => edit.by === 'engine').length, 1)
 })
 
-test('memory that its user has just changed is known to the next turn', async () => {
+test('a memory that the user approves is in the prompt of the next turn', async () => {
   await using ground = await openGround((_, index) => ({ text: `answer ${index}` }))
   await all(ground.agent.run('one'))
   await ground.memory.set('ada', 'goals', { body: 'Learn geometry', by: 'user:ada' })
@@ -78,7 +78,7 @@ test('memory that its user has just changed is known to the next turn', async ()
   assert.equal(systemOf(ground, 2), systemOf(ground, 1))
 })
 
-test('a session that began elsewhere gets the prompt in front, and keeps its ledger', async () => {
+test('a session that began elsewhere gets the prompt in its requests, and its ledger stays unchanged', async () => {
   await using ground = await openGround([{ text: 'ok' }], { session: 'imported' })
   await ground.agent.session.append(
     { role: 'user', parts: [{ type: 'text', text: 'before' }] },
@@ -92,7 +92,7 @@ test('a session that began elsewhere gets the prompt in front, and keeps its led
   assert.equal(ground.agent.session.fold.entries[0]?.role, 'user')
 })
 
-test('the personas that ship are whole, and all their tools exist', async () => {
+test('the shipped personas are valid, and all their tools exist', async () => {
   const { listPersonas } = await import('../../src/agent/personas.ts')
   const { toolsNamed } = await import('../../src/agent/toolbox.ts')
   const personas = await listPersonas('/nowhere')

@@ -47,7 +47,7 @@ for (const [what, text, byModel] of [
   })
 }
 
-test('compacting on request is an edit of the user, with the full conversation in the archive', async () => {
+test('compacting on request makes an edit by the user and archives the full conversation', async () => {
   await using ground = await openGround(work, { allow: { all: true } })
   await all(ground.agent.run('Count for me, please.'))
   const { session } = ground.agent
@@ -66,7 +66,7 @@ test('compacting on request is an edit of the user, with the full conversation i
   assert.equal((await session.view({ plan: false })).tokens, before)
 })
 
-test('a range is narrowed to whole steps, and one with nothing in it is refused', async () => {
+test('a range is narrowed to whole steps, and a range without one is refused', async () => {
   await using ground = await openGround(work, { allow: { all: true } })
   await all(ground.agent.run('Count for me, please.'))
   const edit = await ground.agent.compact({ from: 4, to: 30 })

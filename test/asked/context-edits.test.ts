@@ -32,7 +32,7 @@ const bytes = async (session: Session) => JSON.stringify((await session.view()).
 
 const VERBOSE = `before START_VERBOSE_OUTPUT ${'detail '.repeat(60)}END_VERBOSE_OUTPUT after`
 
-test('each operation of a call says what it saved itself', async () => {
+test('the result of a call reports the saving of each operation', async () => {
   const long = `START_LONG_OUTPUT ${'detail '.repeat(200)}END_LONG_OUTPUT`
   const session = await open(user('go'), says(VERBOSE), user('on'), says(long))
   const { replacements, tokensSaved } = await replace(
@@ -133,7 +133,7 @@ describe('replace', () => {
     await replace(session, { start: 'note 2: BEGIN', end: 'FINISH', replacement: '2' })
   })
 
-  test('ten thousand matches, and a start that stands everywhere, are refused in one pass and a short message', async () => {
+  test('ten thousand matches are refused in one pass with a short message', async () => {
     const session = await open(says('ab '.repeat(60_000)), says(`${'a'.repeat(200_000)}b`))
     for (const operation of [
       { start: 'ab ', end: 'b ab ab ab ab ab ab ab ab ab ab', replacement: '' },
@@ -149,7 +149,7 @@ describe('replace', () => {
     await assert.rejects(replace(session, { start: 'a', end: 'zzz', replacement: '' }), { code: 'PATTERN_NOT_FOUND' })
   })
 
-  test('a pattern that is not there: the nearest texts are suggested, literally', async () => {
+  test('a missing pattern is answered with the nearest texts', async () => {
     const session = await open(
       user('go'),
       says('Detailed analysis of all 47 files:\n- one\nEnd of file analysis report, which is long'),
@@ -169,7 +169,7 @@ describe('replace', () => {
     )
   })
 
-  test('start and end must stand in the same text', async () => {
+  test('start and end must be in the same text', async () => {
     const session = await open(user(`START ${'x'.repeat(40)}`), says(`${'y'.repeat(40)} END`))
     await assert.rejects(replace(session, { start: 'START', end: 'END', replacement: '' }), {
       code: 'PATTERN_NOT_FOUND',
@@ -177,7 +177,7 @@ describe('replace', () => {
     })
   })
 
-  test('what a range edit or a restored text shows is not edited, and the error says which edit to undo', async () => {
+  test('text shown by a range edit or a restore is not edited, and the error names the edit to undo', async () => {
     const session = await open(user('one'), says('two'), user('three'))
     const summary = 'SUMMARY of what happened in these two messages, END'
     const [edit] = await session.apply([
@@ -239,7 +239,7 @@ describe('replace', () => {
     assert.equal(leavesOf(single!.parts[0]!)[0], '[result]')
   })
 
-  test('what the context tool itself is called with is never matched', async () => {
+  test('arguments of the context tool are never matched', async () => {
     const block = `BLOCK_START ${'words '.repeat(10)}BLOCK_END`
     const target = { start: 'BLOCK_START', end: 'BLOCK_END', replacement: `${block}` }
     const session = await open(
@@ -263,7 +263,7 @@ describe('replace', () => {
     })
   })
 
-  test('surrogate pairs, combining marks and right-to-left text are replaced as they stand', async () => {
+  test('surrogate pairs, combining marks and right-to-left text can be replaced', async () => {
     const session = await open(says(`🙂 anfang é ${'日本語のテキスト'.repeat(5)} שלום 👩‍👩‍👧 ende 🙂`))
     await replace(session, { start: 'é', end: '👩‍👩‍👧', replacement: '…' })
     assert.deepEqual(await textsOf(session), ['🙂 anfang … ende 🙂'])
@@ -294,7 +294,7 @@ describe('text that is already edited', () => {
   const fill = 'filler words that nobody needs, '
   const original = `head [A] ${fill}${fill}[B] middle [C] ${fill}${fill}[D] tail and some more words at the end`
 
-  test('a match may begin in an original and end in what an edit shows, and the other way round', async () => {
+  test('a match may begin in original text and end in edited text, and the other way round', async () => {
     for (const [start, end, shown] of [
       ['head', 'one]', '…! middle'],
       ['[one', 'middle', 'head ?…'],
@@ -314,7 +314,7 @@ describe('text that is already edited', () => {
     }
   })
 
-  test('a match wholly inside what an edit shows changes just that', async () => {
+  test('a match inside edited text changes only that text', async () => {
     const session = await open(says(original))
     const long = `<${'summary of it '.repeat(4)}>`
     const first = await replace(session, { start: '[A]', end: '[B]', replacement: `1 ${long} 2` })
@@ -353,7 +353,7 @@ describe('text that is already edited', () => {
     assert.equal(await bytes(session), before)
   })
 
-  test('two targets inside what one edit shows are refused together and work one after the other', async () => {
+  test("two targets inside one edit's text are refused together and work one after the other", async () => {
     const session = await open(says(original))
     const side = (n: number) => `<${n} ${'words '.repeat(6)}${n}>`
     await replace(session, { start: '[A]', end: '[B]', replacement: `${side(1)} and ${side(2)}` })
@@ -364,7 +364,7 @@ describe('text that is already edited', () => {
     assert.match((await textsOf(session))[0]!, /^head \[1\] and \[2\] middle/)
   })
 
-  test('a text that an edit only adds, such as an id, stays when the text beside it is replaced', async () => {
+  test('a text that an edit only adds, such as an id, stays when its neighbour is replaced', async () => {
     const session = await open(says(original))
     const add = (at: number, text: string) => ({
       target: { type: 'part' as const, entry: 0, part: 0, leaf: 0, span: [at, at] as [number, number] },
@@ -379,7 +379,7 @@ describe('text that is already edited', () => {
     assert.match((await textsOf(session))[0]!, /^<begin>! middle .* the end<id 1234>$/)
   })
 
-  test('an edit that shows nothing leaves no trace for its neighbours', async () => {
+  test('an edit with an empty replacement has no effect on its neighbours', async () => {
     const session = await open(says(original))
     await replace(session, { start: '[A]', end: '[B]', replacement: '' })
     await replace(session, { start: ' middle', end: '[D]', replacement: '|' })
@@ -401,7 +401,7 @@ describe('discard and distill', () => {
     return { session, hash: parts.find(part => part.kind === 'tool-result')!.hash, parts }
   }
 
-  test('a result is named by its id, and its id brings it back', async () => {
+  test('a result can be discarded by its id and restored by the same id', async () => {
     const { session, hash } = await listed()
     const { edits, tokensSaved } = await session.edit([{ discard: hash }])
     assert.ok(tokensSaved > 0)
@@ -413,13 +413,13 @@ describe('discard and distill', () => {
     await session.undo(edits[0]!.id)
   })
 
-  test('a summary stands in its place, and says what it stands for', async () => {
+  test('a summary replaces the text and names it', async () => {
     const { session, hash } = await listed()
     await session.edit([{ distill: hash, to: 'many words' }])
     assert.equal((await textsOf(session)).at(-2), `many words\n[Distilled from ${noisy.length} chars, id ${hash}]`)
   })
 
-  test('one batch may discard, distill and replace; all or nothing', async () => {
+  test('one batch may discard, distill and replace, and is applied whole or not at all', async () => {
     const { session, hash, parts } = await listed()
     await session.append(user('next'), says(VERBOSE))
     const text = parts.find(part => part.preview === 'done')!.hash
@@ -442,7 +442,7 @@ describe('discard and distill', () => {
     ])
   })
 
-  test('an id that is not in view, a call, and a summary that is missing are refused', async () => {
+  test('an id that is not in view, the id of a call, and a missing summary are refused', async () => {
     const { session, hash, parts } = await listed()
     const callId = parts.find(part => part.kind === 'tool-call')!.hash
     for (const id of ['00000000', 'no id', '']) {
@@ -458,7 +458,7 @@ describe('discard and distill', () => {
     await assert.rejects(session.edit([{ discard: hash }]), { code: 'PATTERN_NOT_FOUND' })
   })
 
-  test('what is pinned is refused, with nothing of the batch done', async () => {
+  test('an edit of a pinned part refuses the whole batch', async () => {
     const { session, hash, parts } = await listed()
     await session.pin(2)
     const text = parts.find(part => part.preview === 'done')!.hash

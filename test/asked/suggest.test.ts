@@ -66,7 +66,7 @@ describe('what is found', () => {
     ['base64 in lines', pem, 'base64'],
   ]
   for (const [name, text, reason] of cases) {
-    test(`${name}, and the suggestion applies as it is and saves tokens`, async () => {
+    test(`${name}: the suggestion can be applied and saves tokens`, async () => {
       const session = await open()
       await session.append(user('go'), ...step('c1', `before\n${text}\nafter`), says('done'))
       const [first, ...others] = await session.suggest()
@@ -79,7 +79,7 @@ describe('what is found', () => {
     })
   }
 
-  test('the message of an error stays, the frames go', async () => {
+  test('in a stack trace the error message stays and the frames go', async () => {
     const session = await open()
     await session.append(user('go'), ...step('c1', python), says('done'))
     const [first] = await session.suggest()
@@ -88,7 +88,7 @@ describe('what is found', () => {
     assert.match(shown, /Traceback \(most recent call last\).*\[stack trace: 17 lines\].*ValueError: bad/)
   })
 
-  test('ordinary prose, code and short things are left alone', () => {
+  test('prose, code and short texts are not suggested', () => {
     const code = lines(
       60,
       i =>
@@ -122,7 +122,7 @@ describe('every suggestion', () => {
   const output = fc.array(noise, { minLength: 1, maxLength: 4 }).map(blocks => blocks.join('\n\n'))
   const run = fc.record({ output, again: fc.boolean(), pin: fc.boolean(), reasoning: fc.boolean() })
 
-  test('applies cleanly, alone and all together, and saves tokens', async () => {
+  test('can be applied, alone and with all others, and saves tokens', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(run, { minLength: 1, maxLength: 4 }), async runs => {
         const session = await open()
@@ -151,7 +151,7 @@ describe('every suggestion', () => {
     )
   })
 
-  test('what could not be edited is not suggested: pinned, said by the user, being answered', async () => {
+  test('parts that cannot be edited are not suggested: pinned, by the user, or being answered', async () => {
     const session = await open()
     await session.append(user(log), ...step('c1', json), user('more'), {
       role: 'assistant',
@@ -166,7 +166,7 @@ describe('every suggestion', () => {
     assert.equal((await session.suggest()).length, 1)
   })
 
-  test('on a model that binds reasoning nothing before reasoning of the running turn is suggested', async () => {
+  test("on a model that binds reasoning, nothing before the running turn's reasoning is suggested", async () => {
     const session = await open('claude-opus-5-5')
     await session.append(user('go'), ...step('c1', json), ...step('c2', 'ok', 'think'))
     assert.deepEqual(await session.suggest(), [])
@@ -174,7 +174,7 @@ describe('every suggestion', () => {
     assert.equal((await session.suggest()).length, 1)
   })
 
-  test('the most saving come first, as many as asked for', async () => {
+  test('suggestions are sorted by saving, and their number is limited', async () => {
     const session = await open()
     await session.append(user('go'), ...step('c1', log), ...step('c2', npm), ...step('c3', node), says('done'))
     const all = await session.suggest()
@@ -198,7 +198,7 @@ describe('odd texts', () => {
     'words that begin base64': 'AbC123/+'.repeat(49).concat(' ').repeat(400),
   }
   for (const [name, text] of Object.entries(odd)) {
-    test(`${name}: every stretch lies in the text, and none overlaps another`, () => {
+    test(`${name}: every suggested stretch is in the text, and none overlaps another`, () => {
       const found = [text, `${text}\n\n${'AbC123/+'.repeat(400)}\n\n`].map(whole => {
         const stretches = stretchesIn(whole).sort((a, b) => a.from - b.from)
         for (const [i, { from, to }] of stretches.entries()) {

@@ -9,7 +9,7 @@ const FILE = Array.from({ length: 12 }, (_, i) => `export const setting${i} = lo
   .concat(PASSAGE)
   .join('\n')
 
-test('a passage that only the summary dropped is kept by the planner and lost by the client', async () => {
+test('a passage that the summary drops is lost by the client and kept by the planner', async () => {
   const across = await compareWithClient(chain('This goes on from before: a file was read.'))
   assert.equal(across.compactions, 1)
   assert.ok(across.reachBack.passages > 0)
@@ -17,18 +17,18 @@ test('a passage that only the summary dropped is kept by the planner and lost by
   assert.equal(across.reachBack.thrifty, 1)
 })
 
-test('a passage that stands in the summary is kept by the client', async () => {
+test('a passage in the summary is kept by the client', async () => {
   const across = await compareWithClient(chain(`This goes on from before. The file has:\n${PASSAGE}`))
   assert.equal(across.reachBack.client, 1)
 })
 
-test('what is fetched again after a compaction is counted, and that it was still in view', async () => {
+test('a re-fetch after a compaction is counted, also if the planner still had the text in view', async () => {
   const { fetchedAgain } = await compareWithClient(chain('This goes on from before.'))
   assert.equal(fetchedAgain.results, 1)
   assert.equal(fetchedAgain.stillInThrifty, 1)
 })
 
-test('a life joins the sessions of a repository without what the client kept', () => {
+test('a life joins the sessions of a repository, without messages that the client carried over', () => {
   const joined = lives([chain('summary'), { ...chain('other summary'), name: 'second' }])
   const [life] = [...joined.values()]
   assert.equal(life!.stretches, 4)

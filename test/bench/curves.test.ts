@@ -7,7 +7,7 @@ import * as fc from '../property.ts'
 const share = fc.double({ min: 0, max: 1, noNaN: true })
 const points = fc.array(fc.record({ evidence: share, cost: share }), { minLength: 1, maxLength: 12 })
 
-test('no point is left of and above the frontier that another one beats', () => {
+test('no other point is better than one on the frontier', () => {
   fc.assert(
     fc.property(points, given => {
       const kept = frontier(given)
@@ -20,7 +20,7 @@ test('no point is left of and above the frontier that another one beats', () => 
   )
 })
 
-test('more evidence never costs less along a frontier', () => {
+test('along a frontier, more evidence never costs less', () => {
   fc.assert(
     fc.property(points, share, share, (given, a, b) => {
       const kept = frontier(given)
@@ -29,7 +29,7 @@ test('more evidence never costs less along a frontier', () => {
   )
 })
 
-test('a peer that pays less for the same evidence is outside, one that pays more is not', () => {
+test('a peer with lower cost for the same evidence is outside the frontier, one with higher cost is not', () => {
   const results = [
     result('thrifty', 'a', 0.9, 0.6),
     result('thrifty', 'b', 0.98, 0.8),
@@ -47,7 +47,7 @@ test('a peer that pays less for the same evidence is outside, one that pays more
   assert.ok(Math.abs(gaps[0]!.ours - 0.7) < 1e-9)
 })
 
-test('who fits the window is compared with settings that fit it, and who passes it with all', () => {
+test('a peer that fits the window is compared with settings that fit it, another peer with all', () => {
   const results = [
     result('thrifty', 'a', 0.9, 0.6),
     { ...result('thrifty', 'any window', 1, 0.9), fits: false },
@@ -63,7 +63,7 @@ test('who fits the window is compared with settings that fit it, and who passes 
   )
 })
 
-test('between two settings of one peer the line is compared too', () => {
+test('the line between two settings of a peer is compared too', () => {
   const results = [
     result('thrifty', 'a', 0.9, 0.7),
     result('peer', 'left', 0.8, 0.71),

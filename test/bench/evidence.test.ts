@@ -20,7 +20,7 @@ const session = (output = `     1→${LINE}\n     2→}`): Message[] => [
   calls('b', 'edit_file', { path: 'src/settle.ts', old_string: LINE, new_string: '// gone' }),
 ]
 
-test('names that come from a tool are identifiers; words and what was said are not', () => {
+test('names from tool output are identifiers; ordinary words and names that were said are not', () => {
   const messages = [...session('the settleInvoice function'), says('settleInvoice looks like an understanding')]
   assert.deepEqual(findIdentifiers(messages).quotes.get(2), [{ text: 'settleInvoice', sources: [1] }])
   const told = [user('see settleInvoice'), ...messages.slice(1)]

@@ -6,7 +6,7 @@ import type { Message } from '../../src/model/types.ts'
 const lines = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, i) => `export const value${from + i} = ${from + i}`)
 
-test('the version that an edit changes is what was read, with the edits since', () => {
+test('the version before an edit is the text that was read, with later edits', () => {
   const [first, ...rest] = lines(1, 9)
   const evidence = findFileVersions([
     call('r1', 'read_file', { path: 'a.ts' }),
@@ -37,7 +37,7 @@ test('a new read of the whole file replaces what was known', () => {
   for (const { text } of quotes) assert.match(text, /value10\d/)
 })
 
-test('an edit of a file that was never seen asks for nothing', () => {
+test('an edit of a file that was never read needs no evidence', () => {
   assert.equal(findFileVersions([edit('e1', 'a line of the file', 'another line')]).quotes.size, 0)
 })
 

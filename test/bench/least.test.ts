@@ -47,7 +47,7 @@ const steps = fc.array(
   { minLength: 2, maxLength: 10 },
 )
 
-test('it keeps the share that it must keep, and less never costs more', async () => {
+test('the least view keeps the required share, and a smaller share never costs more', async () => {
   await fc.assert(
     fc.asyncProperty(steps, fc.double({ min: 0, max: 1, noNaN: true }), fc.boolean(), async (made, keep, passages) => {
       const session = sessionOf(made)
@@ -61,7 +61,7 @@ test('it keeps the share that it must keep, and less never costs more', async ()
   )
 })
 
-test('passages alone never cost more than the parts they stand in', async () => {
+test('keeping passages never costs more than keeping their parts', async () => {
   await fc.assert(
     fc.asyncProperty(
       steps.map(made => made.map(step => ({ ...step, repeats: step.repeats.slice(0, 1) }))),
@@ -74,7 +74,7 @@ test('passages alone never cost more than the parts they stand in', async () => 
   )
 })
 
-test('of two passages the one that is dearer to keep goes first', async () => {
+test('the passage that costs more to keep is dropped first', async () => {
   const session = sessionOf([
     { lines: 40, repeats: [] },
     { lines: 1, repeats: [] },
@@ -94,7 +94,7 @@ test('of two passages the one that is dearer to keep goes first', async () => {
   assert.equal(whole[1]!.tokens, half[1]!.tokens, 'what is new is shown whatever it costs')
 })
 
-test('what a client reports in the name of the user need not stay', async () => {
+test("reports of a client in the user's name need not be kept", async () => {
   const talk = (text: string): Message[] => [
     { role: 'user', at: 1000, parts: [{ type: 'text', text }] },
     { role: 'assistant', at: 2000, parts: [{ type: 'text', text: 'yes' }] },

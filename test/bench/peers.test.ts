@@ -12,12 +12,12 @@ const lines: string[] = []
 const peers = await loadPeers(line => lines.push(line))
 const count = await loadCounter()
 
-test('a peer whose package is missing is named, with the way to get it', () => {
+test('a peer with a missing package is named with the install command', () => {
   for (const line of lines) assert.match(line, /^skipped: .*npm run bench:install$/)
   assert.equal(lines.length === 0, here)
 })
 
-test('no two settings of a peer have one name, and every peer has a default', () => {
+test('settings of a peer have distinct names, and every peer has a default', () => {
   const names = peers.map(({ name, setting }) => `${name}, ${setting}`)
   assert.equal(new Set(names).size, names.length)
   for (const name of new Set(peers.map(peer => peer.name))) {
@@ -30,7 +30,7 @@ test('no two settings of a peer have one name, and every peer has a default', ()
   }
 })
 
-test('a session far under every limit is sent as it is, but by peers that have none', async () => {
+test('a session far below all limits is sent unchanged, except by peers without limits', async () => {
   for (const peer of peers.filter(({ name }) => !name.startsWith('ai-sdk'))) {
     const messages = [said('Hello'), call('1', { path: 'a.ts' }), answer('1', 'short')]
     const shown = await views(peer, messages)
@@ -58,7 +58,7 @@ test('opencode-dcp keeps the last of two equal calls and purges the input of a f
   assert.match(JSON.stringify(failed), /a long query that failed/, 'the recorded session is not changed')
 })
 
-test('deepagents takes a large result out and leaves its first lines', { skip }, async () => {
+test('deepagents replaces a large result by its first lines', { skip }, async () => {
   const [peer] = peers.filter(({ name, setting }) => name.startsWith('deepagents') && setting.startsWith('default'))
   const large = Array.from({ length: 9000 }, (_, i) => `line ${i} of the output`).join('\n')
   const [shown] = (await views(peer!, [said('Hello'), call('1', { command: 'x' }, 'bash'), answer('1', large)])).slice(

@@ -12,31 +12,31 @@ function step(book: CallBook, name: string, input: object, output: string, more:
   return [kind, book.result({ type: 'tool-result', id, name, output, ...more }).info.kind]
 }
 
-test('a tool that no table has and that gives the text of a file reads, from its first result on', () => {
+test("an unknown tool that returns a file's text counts as a read from its first result on", () => {
   const book = new CallBook()
   assert.deepEqual(step(book, 'peruse', { file_path: 'src/a.ts', from: 1 }, FILE), ['other', 'read'])
   assert.deepEqual(step(book, 'peruse', { file_path: 'src/b.ts' }, 'one line'), ['read', 'read'])
 })
 
-test('what the first result showed holds, whatever comes later', () => {
+test('the kind learned from the first result does not change later', () => {
   const book = new CallBook()
   assert.deepEqual(step(book, 'touch_up', { path: 'src/a.ts' }, 'done'), ['other', 'other'])
   assert.deepEqual(step(book, 'touch_up', { path: 'src/a.ts' }, FILE), ['other', 'other'])
 })
 
-test('an error teaches nothing', () => {
+test('nothing is learned from an error result', () => {
   const book = new CallBook()
   assert.deepEqual(step(book, 'peruse', { path: 'a.ts' }, FILE, { isError: true }), ['other', 'other'])
   assert.deepEqual(step(book, 'peruse', { path: 'b.ts' }, FILE), ['other', 'read'])
 })
 
-test('a tool that takes a text, or a folder, is not taken for one that reads', () => {
+test('a tool with a text or a folder as argument is not classified as a read', () => {
   const book = new CallBook()
   assert.deepEqual(step(book, 'amend', { path: 'a.ts', with: 'text' }, FILE), ['other', 'other'])
   assert.deepEqual(step(book, 'enumerate', { path: 'src' }, FILE), ['other', 'other'])
 })
 
-test('a tool that takes a command runs it; its words say what it does', () => {
+test('a tool with a command argument is classified by the command', () => {
   const book = new CallBook()
   assert.deepEqual(step(book, 'mcp__box__invoke', { command: 'cat src/a.ts' }, FILE), ['shell-read', 'shell-read'])
   const info = book.call({ type: 'tool-call', id: 'x', name: 'invoke', input: { cmd: 'npm test' } })
@@ -44,7 +44,7 @@ test('a tool that takes a command runs it; its words say what it does', () => {
   assert.deepEqual(step(book, 'editor_of_mine', { command: 'view', path: 'a.md' }, 'x'), ['other', 'other'])
 })
 
-test("the user's own table comes first", () => {
+test("the user's table overrides what was learned", () => {
   const book = new CallBook(defineTools({ peruse: { kind: 'search' } }))
   assert.deepEqual(step(book, 'peruse', { file_path: 'src/a.ts' }, FILE), ['search', 'search'])
 })

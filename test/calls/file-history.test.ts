@@ -27,7 +27,7 @@ const numbered = (text: string) =>
     .join('\n')
 
 describe('file_state_at', () => {
-  test('reads, edits and writes of our own tools, turn by turn', () => {
+  test('follows reads, edits and writes of our own tools turn by turn', () => {
     const messages = session(
       { name: 'read_file', input: { path: 'a.ts' }, output: 'one\ntwo\n' },
       { name: 'edit_file', input: { path: 'a.ts', old_string: 'two', new_string: 'TWO', intent: 'Shout' } },
@@ -41,7 +41,7 @@ describe('file_state_at', () => {
     assert.deepEqual(fileStateAt(messages, 'a.ts', 5).basis, ['turn 5: written by write_file'])
   })
 
-  test('says that it cannot know: never seen, seen in part, changed in a way that cannot be followed', () => {
+  test('reports unknown for a file that was never or partly read, or changed in an unknown way', () => {
     const unseen = fileStateAt(session({ name: 'read_file', input: { path: 'b.ts' }, output: 'x' }), 'a.ts', 9)
     assert.equal(unseen.content, undefined)
     assert.match(unseen.basis[0]!, /no complete read, write or edit of a\.ts/)
@@ -57,7 +57,7 @@ describe('file_state_at', () => {
     assert.match(fileStateAt(sed, 'a.ts', 9).basis.at(-1)!, /changed by bash, in an unknown way/)
   })
 
-  test('commands are followed where what they do is certain', () => {
+  test('follows commands whose effect is certain', () => {
     const after = (command: string, path = 'a.ts') =>
       fileStateAt(
         session(
@@ -103,7 +103,7 @@ describe('file_state_at', () => {
     }
   })
 
-  test('git brings back what was staged or committed here, and it is said why where that is not known', () => {
+  test('follows git restores of content staged or committed here, and explains unknown ones', () => {
     const after = (...commands: string[]) =>
       fileStateAt(
         session(
@@ -151,7 +151,7 @@ describe('file_state_at', () => {
     }
   })
 
-  test('a command line that writes a file twice is followed to its end', () => {
+  test('follows all writes of a command line to the same file', () => {
     const { content, basis } = fileStateAt(
       session({
         name: 'bash',
@@ -165,7 +165,7 @@ describe('file_state_at', () => {
     assert.deepEqual(basis, ['turn 1: changed by sed'])
   })
 
-  test('a read that the tool itself calls partial is no whole read', () => {
+  test('a read that the tool marks as partial is not a whole read', () => {
     const cut = [
       '<file>\n00001| one\n00002| two\n\n(File has more lines. Use "offset" to read beyond line 2)\n</file>',
       `${numbered('one\ntwo')}\n\n... [truncated: 90,000 chars total, 2000 lines] ...`,
@@ -178,7 +178,7 @@ describe('file_state_at', () => {
     }
   })
 
-  test('reads of several agents give the file without their line numbers and words', () => {
+  test('removes line numbers and notes from reads of several agents', () => {
     const text = 'one\n\n  two'
     const outputs = [
       numbered(text),
@@ -192,7 +192,7 @@ describe('file_state_at', () => {
     }
   })
 
-  test('commands: cat, heredocs, appends and removals, with what agents print around the output', () => {
+  test('follows cat, heredocs, appends and removals, without the text that agents print around output', () => {
     const codex = 'Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\nfrom cat\n'
     const steps = session(
       { name: 'shell', input: { command: ['bash', '-lc', 'cat a.txt'] }, output: codex },
@@ -215,7 +215,7 @@ describe('file_state_at', () => {
     assert.equal(fileStateAt(mini, 'a.txt', 1).content, 'hello\n')
   })
 
-  test('says how many commands ran since, for any of them may have changed the file', () => {
+  test('reports the number of later commands, since any may have changed the file', () => {
     const messages = session(
       { name: 'read_file', input: { path: 'a.ts' }, output: 'x' },
       { name: 'bash', input: { command: 'npm run format' }, output: '' },
@@ -226,7 +226,7 @@ describe('file_state_at', () => {
     assert.match(basis[1]!, /not considered: effects of 1 command/)
   })
 
-  test('lines that an editor inserts go behind the line it names', () => {
+  test('inserted lines are added after the named line', () => {
     const insert = (line: number) => ({ command: 'insert', path: '/a', insert_line: line, insert_text: 'new\n' })
     const messages = session(
       { name: 'str_replace_based_edit_tool', input: { command: 'create', path: '/a', file_text: 'one\ntwo\n' } },
@@ -237,7 +237,7 @@ describe('file_state_at', () => {
     assert.equal(fileStateAt(messages, '/a', 3).content, 'new\none\nnew\ntwo\n')
   })
 
-  test('patches and multi-edits, and an edit with no old text that makes a file', () => {
+  test('follows patches, multi-edits, and edits that create a file', () => {
     const patch = '*** Begin Patch\n*** Update File: src/a.ts\n@@\n-b\n+B\n*** End Patch'
     const messages = session(
       { name: 'Edit', input: { file_path: '/repo/src/a.ts', old_string: '', new_string: 'a\nb\nc\n' } },
@@ -257,7 +257,7 @@ describe('file_state_at', () => {
     assert.deepEqual(states, ['a\nb\nc\n', 'a\nB\nc\n', 'A\nB\nc c\n'])
   })
 
-  test('a call that failed, by its flag, its exit code or its words, changed nothing', () => {
+  test('a failed call changes nothing, whether its flag, exit code or words say so', () => {
     const messages = session(
       { name: 'read_file', input: { path: 'a' }, output: 'one' },
       { name: 'edit_file', input: { path: 'a', old_string: 'x', new_string: 'y' }, output: 'no', isError: true },
@@ -270,7 +270,7 @@ describe('file_state_at', () => {
     assert.equal(fileStateAt(log, 'e.log', 1).content, 'all of it\nExit code: 1', 'a file may speak of exit codes')
   })
 
-  test('the path may be written in another way, and a late result still counts for its turn', () => {
+  test('different spellings of a path are the same file, and a late result counts for its turn', () => {
     const messages = session({ name: 'write_file', input: { path: './src/../a.ts', content: 'x' } })
     assert.equal(fileStateAt(messages, './a.ts', 1).content, 'x')
     const late: Message[] = [
@@ -284,7 +284,7 @@ describe('file_state_at', () => {
     assert.equal(fileStateAt(late, 'b', 1).content, 'late')
   })
 
-  test('tools of one’s own are followed when they are declared', () => {
+  test('declared custom tools are followed', () => {
     const tools = defineTools({ put: { kind: 'write', path: 'where', content: 'what' } })
     const messages = session({ name: 'put', input: { where: 'a', what: 'x' } })
     assert.equal(fileStateAt(messages, 'a', 1).content, undefined)
@@ -312,7 +312,7 @@ describe('any history of a file', () => {
     at: fc.nat(),
   })
 
-  test('is rebuilt exactly, or said to be unknown; and is known after every whole read or write', () => {
+  test('is rebuilt exactly or reported as unknown, and is known after every whole read or write', () => {
     fc.assert(
       fc.property(text, fc.array(how, { maxLength: 15 }), (start, steps) => {
         let truth = start
@@ -388,7 +388,7 @@ describe('any history of a file', () => {
 })
 
 describe('the changelog', () => {
-  test('tells each change once, with its intent, in order', async () => {
+  test('lists each change once, with its intent, in order', async () => {
     const pal = await openPalimpsest({ home: ':memory:' })
     const opened = await pal.session('s')
     await opened.append(
@@ -428,7 +428,7 @@ describe('the changelog', () => {
     )
   })
 
-  test('says what commands did to files, and nothing of folders and modes', () => {
+  test('lists changes of files by commands, but not of folders and modes', () => {
     const told = (command: string) => toChangelog(changesIn(session({ name: 'bash', input: { command } })))
     const diff = '--- a/a.ts\n+++ b/a.ts\n@@ -1 +1 @@\n-x\n+y\n'
     assert.equal(told(`patch -p1 <<'EOF'\n${diff}EOF`), '- a.ts: edited')

@@ -26,7 +26,7 @@ describe('the apply_patch form', () => {
     assert.equal(applyPatchTo(patch, 'other.ts', 'untouched'), 'untouched')
   })
 
-  test('an anchor says which of two equal places is meant, and anchors can be nested', () => {
+  test('an anchor selects one of two equal places, and anchors can be nested', () => {
     const content = 'def a():\n  return 1\nclass B:\n  def a():\n    pass\n  def b():\n    return 1\n'
     const patch = agentPatch('*** Update File: x.py', '@@ class B:', '@@   def b():', '-    return 1', '+    return 2')
     assert.equal(applyPatchTo(patch, 'x.py', content), content.replace('    return 1', '    return 2'))
@@ -41,13 +41,13 @@ describe('the apply_patch form', () => {
     assert.equal(applyPatchTo(agentPatch('*** Update File: x', '@@', '+end', '*** End of File'), 'x', 'a'), 'a\nend')
   })
 
-  test('a file that is moved is known under neither name', () => {
+  test('after a move, neither the old nor the new file is known', () => {
     const patch = agentPatch('*** Update File: a.ts', '*** Move to: b.ts', '@@', '-x', '+y')
     assert.equal(applyPatchTo(patch, 'a.ts', 'x\n'), undefined)
     assert.equal(applyPatchTo(patch, 'b.ts', undefined), undefined)
   })
 
-  test('a line that is not there makes the result unknown, not a guess', () => {
+  test('a missing line makes the result unknown', () => {
     const patch = agentPatch('*** Update File: x', '@@', ' a', '-nothing', '+b')
     assert.equal(applyPatchTo(patch, 'x', 'a\nb\n'), undefined)
     assert.equal(applyPatchTo(patch, 'x', undefined), undefined)
@@ -55,7 +55,7 @@ describe('the apply_patch form', () => {
 })
 
 describe('unified diffs', () => {
-  test('of git, with several files, new and deleted ones, and lines that look like headers', () => {
+  test('applies git diffs of several files, with new and deleted files and lines that look like headers', () => {
     const patch = [
       'diff --git a/new.ts b/new.ts',
       'new file mode 100644',
@@ -88,20 +88,20 @@ describe('unified diffs', () => {
     assert.equal(applyPatchTo(patch, 'gone.ts', 'x\n'), undefined)
   })
 
-  test('the line number decides between equal places', () => {
+  test('the line number selects one of several equal places', () => {
     const content = 'x\na\nb\nx\na\nb\nx\na\nb\n'
     const patch = '--- a/f\n+++ b/f\n@@ -5,2 +5,2 @@\n a\n-b\n+B\n'
     assert.equal(applyPatchTo(patch, 'f', content), 'x\na\nb\nx\na\nB\nx\na\nb\n')
   })
 
-  test('newlines at the end of the file come and go as the diff says', () => {
+  test('the final newline is added and removed as the diff says', () => {
     const gone = '--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n'
     const come = '--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n'
     assert.equal(applyPatchTo(gone, 'f', 'a\n'), 'b')
     assert.equal(applyPatchTo(come, 'f', 'a'), 'a\n')
   })
 
-  test('whatever diff made a patch, it leads from the old text to the new', () => {
+  test('any generated patch turns the old text into the new one', () => {
     const line = fc.constantFrom('a', 'b', 'c', '', '  a', '-- x', '++ y', '@@ z', '*** End Patch', 'diff --git q')
     const file = fc.tuple(fc.array(line, { maxLength: 25 }), fc.boolean()).map(([lines, newline]) => {
       return lines.join('\n') + (newline && lines.length > 0 ? '\n' : '')

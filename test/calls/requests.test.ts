@@ -24,16 +24,16 @@ const CASES: [request: string, title: string | undefined][] = [
   ['   ', undefined],
 ]
 
-test('what agents and benchmarks put before a request is no part of a title', () => {
+test('text that agents and benchmarks add before a request is not in its title', () => {
   for (const [request, title] of CASES) assert.equal(titleIn(request), title, request)
 })
 
-test('a text of nothing but quotes or tags ends', () => {
+test('a text of only quotes or tags is handled in bounded time', () => {
   assert.equal(typeof titleIn('> quoted\n'.repeat(100_000)), 'string')
   assert.equal(titleIn('<a></a>'.repeat(100)), undefined)
 })
 
-test('what a client puts into a conversation by itself is no request, and a summary begins no turn', () => {
+test('a message added by the client is not a request, and a summary begins no turn', () => {
   const said = (text: string) => ({ role: 'user' as const, parts: [{ type: 'text' as const, text }] })
   const added = [
     '[file: D:\\site\\a.css]\n.a { color: red }',

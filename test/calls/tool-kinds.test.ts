@@ -176,7 +176,7 @@ const TOOLS: Record<string, Case[]> = {
 }
 
 for (const [agent, cases] of Object.entries(TOOLS)) {
-  test(`the tools of ${agent} have their kinds and arguments`, () => {
+  test(`the tools of ${agent} are classified with their arguments`, () => {
     for (const [name, input, expected] of cases)
       check(describeCall(name, input), expected, `${name} ${JSON.stringify(input)}`)
   })
@@ -270,11 +270,11 @@ const COMMANDS: [command: string, expected: Partial<CallInfo>][] = [
   ['cat "open', { kind: 'shell-read' }],
 ]
 
-test('a shell command is what it does', () => {
+test('a shell command is classified by its effect', () => {
   for (const [command, expected] of COMMANDS) check(describeCall('bash', { command }), expected, command)
 })
 
-test('a table of one’s own comes before the built-in one', () => {
+test('a custom table overrides the built-in one', () => {
   const tools = defineTools({ my_tool: { kind: 'read', path: 'doc' }, Bash: { kind: 'other' } })
   check(describeCall('my_tool', { doc: 'a/./b' }, tools), { kind: 'read', path: 'a/b' }, 'my_tool')
   check(describeCall('mcp__x__my_tool', { doc: 'a' }, tools), { kind: 'read', path: 'a' }, 'mcp__x__my_tool')
@@ -282,14 +282,14 @@ test('a table of one’s own comes before the built-in one', () => {
   check(describeCall('Read', { file_path: 'a' }, tools), { kind: 'read' }, 'Read')
 })
 
-test('arguments that are a JSON string are understood, others give fewer fields', () => {
+test('arguments in a JSON string are parsed, other strings give fewer fields', () => {
   check(describeCall('bash', '{"command":"ls"}'), { kind: 'shell-search' }, 'JSON')
   check(describeCall('bash', '{"command":'), { kind: 'shell' }, 'cut JSON')
   for (const input of [undefined, null, 3, [], { file_path: 7 }, { file_path: null }])
     assert.deepEqual(describeCall('Read', input), { kind: 'read' })
 })
 
-test('no input makes it throw', () => {
+test('the classification never throws', () => {
   const pieces = fc.constantFrom(
     'cat',
     ' ',
@@ -330,7 +330,7 @@ test('no input makes it throw', () => {
   }
 })
 
-test('paths are one spelling each', () => {
+test('each path is normalised to one spelling', () => {
   const cases: [string, string | undefined, string][] = [
     ['./a//b/', undefined, 'a/b'],
     ['a/../b', undefined, 'b'],
@@ -352,13 +352,13 @@ test('paths are one spelling each', () => {
   fc.assert(fc.property(path, path => normalizePath(normalizePath(path)) === normalizePath(path)))
 })
 
-test('a relative path meets the absolute one that ends with it', () => {
+test('a relative path matches the absolute path that ends with it', () => {
   assert.ok(sameFile('src/a.ts', '/r/src/a.ts'))
   assert.ok(!sameFile('a.ts', '/r/ba.ts'))
   assert.ok(!sameFile('/q/src/a.ts', '/r/src/a.ts'))
 })
 
-test('exit codes are read in the forms that agents print', () => {
+test('exit codes are read from the output formats of agents', () => {
   const cases: [string, number | undefined][] = [
     ['Chunk ID: f7\nWall time: 0.1 seconds\nProcess exited with code 2\nOriginal token count: 3\nOutput:\nx', 2],
     ['Chunk ID: f7\nWall time: 0.1 seconds\nProcess running with session ID 4\nOutput:\nx', undefined],
@@ -377,7 +377,7 @@ test('exit codes are read in the forms that agents print', () => {
   for (const [output, expected] of cases) assert.equal(exitCode(output), expected, output)
 })
 
-test('line numbers are removed in the forms that agents add', () => {
+test('line numbers are removed in the formats of agents', () => {
   const plain = 'one\n\n  three: 3\nfour'
   const number = (form: (n: number) => string) =>
     plain

@@ -35,21 +35,21 @@ export function adapterContract<W>(adapter: AdapterCase<W>): void {
       )
     })
 
-    test('gives the same JSON back after the neutral messages were stored as JSON', () => {
+    test('gives the same JSON back after the neutral messages went through JSON', () => {
       fc.assert(
         fc.property(conversations, wire => assert.equal(json(to(parseJson(JSON.stringify(read(wire))))), json(wire))),
         RUNS,
       )
     })
 
-    test('reads what it has written in the same way', () => {
+    test('reads its own output as the same messages', () => {
       fc.assert(
         fc.property(conversations, wire => assert.deepEqual(plain(read(to(read(wire)))), plain(read(wire)))),
         RUNS,
       )
     })
 
-    test('changes neither what it reads nor what it writes from', () => {
+    test('modifies neither its input nor the messages that it writes', () => {
       fc.assert(
         fc.property(conversations, wire => {
           const before = json(wire)
@@ -104,7 +104,7 @@ export function adapterContract<W>(adapter: AdapterCase<W>): void {
       for (const mark of marks) assert.equal(stored.split(`${mark}.`).length - 1, 1, `${mark} in ${stored}`)
     })
 
-    test('knows which tool a result is of', () => {
+    test('finds the tool name of each result', () => {
       fc.assert(
         fc.property(conversations, wire => {
           const calls = new Map<string, string>()

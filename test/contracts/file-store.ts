@@ -6,7 +6,7 @@ import type { HomeFiles } from '../../src/files/store.ts'
 
 /** `open` gives the same home each time, as another process would open it. */
 export function checkFileStore(name: string, open: () => Promise<HomeFiles>): void {
-  test(`${name}: a text comes back with its version, from another opening too`, async () => {
+  test(`${name}: a text is read with its version, also after reopening`, async () => {
     const [one, two] = [await open(), await open()]
     const text = 'Grüße 🜂\r\nsecond line\n'
     assert.equal(await one.of('ada').read('overflow/a.txt'), undefined)
@@ -17,7 +17,7 @@ export function checkFileStore(name: string, open: () => Promise<HomeFiles>): vo
     await Promise.all([one.close(), two.close()])
   })
 
-  test(`${name}: what throws changes nothing, and the same text is no change`, async () => {
+  test(`${name}: a change that throws, or gives the same text, changes nothing`, async () => {
     const files = await open()
     const store = files.of('ada')
     await store.change('a.md', () => 'one')
@@ -33,7 +33,7 @@ export function checkFileStore(name: string, open: () => Promise<HomeFiles>): vo
     await files.close()
   })
 
-  test(`${name}: of changes that meet, each works on what the others left`, async () => {
+  test(`${name}: concurrent changes are applied one after the other`, async () => {
     const openings = await Promise.all([open(), open(), open()])
     const add = (files: HomeFiles, line: number) =>
       files.of(undefined, 'workspace').change('log.md', now => `${now ?? ''}${line}\n`)
@@ -47,7 +47,7 @@ export function checkFileStore(name: string, open: () => Promise<HomeFiles>): vo
     await Promise.all(openings.map(files => files.close()))
   })
 
-  test(`${name}: the workspace is the part of that name, and no path leads out of it`, async () => {
+  test(`${name}: paths of the workspace stay inside the workspace`, async () => {
     const files = await open()
     await files.of('eve').change('secret.txt', () => 'kept')
     const workspace = files.of('eve', 'workspace')
@@ -65,7 +65,7 @@ export function checkFileStore(name: string, open: () => Promise<HomeFiles>): vo
     await files.close()
   })
 
-  test(`${name}: lists are by folder and by name, and go three levels deep`, async () => {
+  test(`${name}: lists are sorted by name and at most three levels deep`, async () => {
     const files = await open()
     const store = files.of('list%_er')
     assert.deepEqual(await store.list(), [])
@@ -80,7 +80,7 @@ export function checkFileStore(name: string, open: () => Promise<HomeFiles>): vo
     await files.close()
   })
 
-  test(`${name}: users have their own files, and are forgotten one by one`, async () => {
+  test(`${name}: each user has separate files, which forgetting the user removes`, async () => {
     const files = await open()
     for (const user of ['zoe', 'Zoe', 'Zoé ✓', 'a/b']) await files.of(user).change('overflow/x.txt', () => user)
     await files.of(undefined).change('overflow/x.txt', () => 'home')

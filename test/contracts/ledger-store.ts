@@ -14,7 +14,7 @@ export type StoreFactory = (name: string) => Promise<LedgerStore>
 
 export function ledgerStoreContract(kind: string, openStore: StoreFactory): void {
   describe(`ledger store: ${kind}`, () => {
-    test('a session is made once and found again', () =>
+    test('a session is created once and found again', () =>
       withStore(async store => {
         assert.equal(await store.find('a'), undefined)
         const made = await store.open('a', { at: 5, meta: '{"x":1}' })
@@ -24,7 +24,7 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.equal((await store.find('a'))?.meta, '{}')
       }))
 
-    test('rows come back as they went in, in order', () =>
+    test('rows are read as they were written, in order', () =>
       withStore(async store => {
         await store.open('a', { at: 0, meta: '{}' })
         const written = rows(['one', 'two', 'x'.repeat(40_000), '🙂 \u0000 end'])
@@ -44,7 +44,7 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.equal((await store.find('a'))?.length, 5)
       }))
 
-    test('an append may have no rows, or many', () =>
+    test('an append may have any number of rows', () =>
       withStore(async store => {
         await store.open('a', { at: 0, meta: '{}' })
         const written = rows(Array.from({ length: 30 }, (_, i) => `row ${i}`))
@@ -53,7 +53,7 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.deepEqual(await store.read('a'), written.map(plain))
       }))
 
-    test('a place that is taken is refused, and nothing of the batch is kept', () =>
+    test('an append at a taken place is refused as a whole', () =>
       withStore(async store => {
         await store.open('a', { at: 0, meta: '{}' })
         const [first, second] = rows(['one', 'two'])
@@ -120,7 +120,7 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         )
       }))
 
-    test('a list can be of those whose id begins so, letter for letter, and looks for a text behind that', () =>
+    test('a list can be limited to ids with a prefix, case-sensitive, and searched after it', () =>
       withStore(async store => {
         const ids = ['@ä/one', '@ä/two', '@äb/one', '@Ä/one', '@%/one', '@_/one', 'one']
         for (const [at, id] of ids.entries()) await store.open(id, { at, meta: '{}' })
@@ -132,7 +132,7 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.deepEqual(await listed({ prefix: '@ä/', contains: 'on' }), ['@ä/one'])
       }))
 
-    test('the last event, not the newest, says when a session was last used; pages go by that', () =>
+    test('the time of the last event is when a session was last used, and pages are sorted by it', () =>
       withStore(async store => {
         for (const [at, id] of ['@a/x', '@b/x', '@a/y', 'z'].entries()) await store.open(id, { at, meta: '{}' })
         const [first, second] = rows(['one', 'two'])
@@ -169,7 +169,7 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         )
       }))
 
-    test('walking all pages ends, and meets every session once, after others have appended or redacted', async t => {
+    test('paging ends and gives every session once, while others append or redact', async t => {
       const [store, other] = [await openStore(t.name), await openStore(t.name)]
       const ids = ['a', 'b', 'c', 'd']
       for (const [at, id] of ids.entries()) await store.open(id, { at, meta: '{}' })
@@ -185,7 +185,7 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
       await other.close()
     })
 
-    test('search finds everything that was appended before it, in the session and in what it was forked from', () =>
+    test('search finds everything appended before it, in the session and its parents', () =>
       withStore(async store => {
         await store.open('a', { at: 0, meta: '{}' })
         await store.append('a', rows(['the quick fox', 'a lazy dog']))
@@ -204,7 +204,7 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         await assert.rejects(store.index({ session: 'nobody' }), { code: 'SESSION_NOT_FOUND' })
       }))
 
-    test('a removed session is gone with what only it held, and leaves a tombstone', () =>
+    test('a removed session loses all content that no fork shares, and leaves a tombstone', () =>
       withStore(async store => {
         for (const id of ['a', 'b']) await store.open(id, { at: 0, meta: '{}' })
         const shared = 's'.repeat(20_000)
@@ -228,7 +228,7 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.equal((await store.read('a')).length, 1)
       }))
 
-    test('forks of a removed session keep their whole chain and can be searched', () =>
+    test('forks of a removed session keep their whole chain and stay searchable', () =>
       withStore(async store => {
         await store.open('a', { at: 0, meta: '{}' })
         await store.append('a', rows(['apple', 'banana', 'cherry', 'damson', 'elder']))
@@ -259,7 +259,7 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         )
       }))
 
-    test('the tombstone of a fork without events of its own has the end of what it shared', () =>
+    test('the tombstone of a fork without own events has the last hash of its shared events', () =>
       withStore(async store => {
         await store.open('a', { at: 0, meta: '{}' })
         const written = rows(['one', 'two', 'three', 'four'])
@@ -281,7 +281,7 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.deepEqual([empty!.events, empty!.head], [0, GENESIS])
       }))
 
-    test('a fork was last used when it was made, also when it takes over the older events of its parent', () =>
+    test('creating a fork counts as its last use, even if its shared events are older', () =>
       withStore(async store => {
         await store.open('a', { at: 0, meta: '{}' })
         await store.append('a', rows(['apple', 'banana']))
@@ -297,7 +297,7 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.equal((await store.find('b'))?.updatedAt, 500)
       }))
 
-    test('a redacted text is gone from the session and its forks, whose chains hold', () =>
+    test('a redacted text is gone from the session and its forks, and their chains still verify', () =>
       withStore(async store => {
         await store.open('a', { at: 0, meta: '{}' })
         const long = `xylophone ${'z'.repeat(20_000)}`
@@ -335,7 +335,7 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.deepEqual(await store.redact(['a'], { text: 'xylophone' }, { at: 8, by: 'alice' }), [])
       }))
 
-    test('covering a text is a use of its session', () =>
+    test('a redaction counts as a use of the session', () =>
       withStore(async store => {
         for (const [at, id] of ['a', 'b'].entries()) await store.open(id, { at, meta: '{}' })
         await store.append('a', rows(['the xylophone']))
@@ -345,10 +345,10 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
         assert.deepEqual(await order(), ['a', 'b'])
       }))
 
-    test('whatever is appended, forked, removed and covered, each session has its own and can be searched', () =>
+    test('after any appends, forks, removals and redactions, each session has its own events and is searchable', () =>
       familyLaw(() => openStore(`family-${Math.random()}`), 4))
 
-    test('another handle notices that a session was removed and made anew', async t => {
+    test('another handle notices that a session was removed and created again', async t => {
       const one = await openStore(t.name)
       const two = await openStore(t.name)
       await one.open('a', { at: 0, meta: '{}' })
@@ -362,7 +362,7 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
       await two.close()
     })
 
-    test('two handles on one store see each other and never both win a place', async t => {
+    test("two handles on one store see each other's events and never both write the same place", async t => {
       const one = await openStore(t.name)
       const two = await openStore(t.name)
       await one.open('a', { at: 0, meta: '{}' })
@@ -375,7 +375,7 @@ export function ledgerStoreContract(kind: string, openStore: StoreFactory): void
       await two.close()
     })
 
-    test('what was appended is there after closing and opening', async t => {
+    test('appended events are there after reopening', async t => {
       const before = await openStore(t.name)
       await before.open('a', { at: 0, meta: '{}' })
       await before.append('a', rows(['one', 'z'.repeat(30_000)]))

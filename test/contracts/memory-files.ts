@@ -31,7 +31,7 @@ export function memoryFilesContract(openStore: (name: string) => Promise<MemoryS
   }
   const replace = (old: string, text: string) => ({ ...agent, body: { type: 'replace' as const, old, new: text } })
 
-  test('a file of the workspace changes when its proposal is approved, is left when it is rejected, and comes back', () =>
+  test('a workspace file changes on approval, stays on rejection, and is restored by a revert', () =>
     withFile(TEXT, async ({ memory, user, by, path }) => {
       const one = await memory.propose(user, LABEL, replace('likes math', 'loves math'))
       const two = await memory.propose(user, LABEL, replace('likes science', 'loves science'))
@@ -54,7 +54,7 @@ export function memoryFilesContract(openStore: (name: string) => Promise<MemoryS
       await assert.rejects(memory.approve(user, two.id, { by: 'agent:ralph' }), { code: 'FORBIDDEN' })
     }))
 
-  test('a file is no block: it is in no list, and nobody writes it as one', () =>
+  test('a workspace file is in no list of blocks and cannot be written as a block', () =>
     withFile(TEXT, async ({ memory, user, by, path }) => {
       const { id } = await memory.propose(user, LABEL, replace('likes math', 'loves math'))
       await memory.approve(user, id, { by })
@@ -68,7 +68,7 @@ export function memoryFilesContract(openStore: (name: string) => Promise<MemoryS
       assert.equal(await memory.block(user, 'workspace:MEMORY.md'), undefined)
     }))
 
-  test('what somebody wrote into the file meanwhile stays, and where both changed one place the user chooses', () =>
+  test('later edits of the file are kept, and the user settles conflicts', () =>
     withFile(TEXT, async ({ memory, user, by, path }) => {
       const { id } = await memory.propose(user, LABEL, { ...agent, body: TEXT.replace('likes math', 'loves math') })
       const other = await memory.propose(user, LABEL, {
@@ -85,7 +85,7 @@ export function memoryFilesContract(openStore: (name: string) => Promise<MemoryS
       assert.equal(readFileSync(path, 'utf8'), 'mine\n')
     }))
 
-  test('a file that is not there is made by an approval, and goes when that is taken back', () =>
+  test('an approval creates a missing file, and its revert removes the file', () =>
     withFile(undefined, async ({ memory, user, by, path }) => {
       await assert.rejects(memory.propose(user, LABEL, replace('a', 'b')), { code: 'BLOCK_NOT_FOUND' })
       const { id } = await memory.propose(user, LABEL, { ...agent, kind: 'new', body: 'Be kind.\n' })
@@ -96,7 +96,7 @@ export function memoryFilesContract(openStore: (name: string) => Promise<MemoryS
       assert.ok(!existsSync(path))
     }))
 
-  test('a file is put back when its decision could not be recorded', () =>
+  test('a file is restored if its decision cannot be recorded', () =>
     withFile(TEXT, async ({ memory, store, user, by, path }) => {
       const { id } = await memory.propose(user, LABEL, replace('likes math', 'loves math'))
       const decide = store.decide.bind(store)

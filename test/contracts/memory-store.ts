@@ -33,14 +33,14 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
       await work({ memory, user, by })
     }
 
-    test('a store answers while it is open, and does not once it is closed', async () => {
+    test('a store answers pings until it is closed', async () => {
       const memory = new Memory(await openStore('pinged'))
       await memory.store.ping()
       await memory.close()
       await assert.rejects(memory.store.ping())
     })
 
-    test('a block is made, read, changed, listed by label, and deleted', async () => {
+    test('a block is created, read, changed, listed by label and deleted', async () => {
       const memory = await open()
       const user = freshUser()
       const by: Actor = `user:${user}`
@@ -67,7 +67,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
       await assert.rejects(memory.remove(user, 'never', { by }), { code: 'BLOCK_NOT_FOUND' })
     })
 
-    test('nothing is left of a user who is forgotten, and others keep what is theirs', () =>
+    test('forgetting a user removes everything of that user and nothing of others', () =>
       withBlock('mine', async ({ memory, user, by }) => {
         const other = freshUser()
         await memory.set(other, 'student', { body: 'theirs', by: `user:${other}` })
@@ -88,7 +88,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
         assert.equal((await memory.set(user, 'student', { body: 'again', by })).body, 'again')
       }))
 
-    test('a write that expects another version is refused whole', async () => {
+    test('a write with a wrong expected version is refused as a whole', async () => {
       const { store } = await open()
       const user = freshUser()
       const note: Note = { at: 5, by: `user:${user}`, action: 'set', why: 'because' }
@@ -112,7 +112,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
       )
     })
 
-    test('names of every kind stay apart and reach nothing but their own rows', async () => {
+    test('unusual names are kept apart and reach only their own rows', async () => {
       const memory = await open()
       const stem = freshUser()
       const names = [
@@ -153,7 +153,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
       }
     })
 
-    test('a proposal waits, keeps everything it was given, and changes nothing', () =>
+    test('an open proposal keeps all its fields and changes nothing', () =>
       withBlock('likes math', async ({ memory, user }) => {
         const entries = [{ session: 'fix-login', entry: 12 }]
         const block = await memory.block(user, 'student')
@@ -171,7 +171,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
         assert.deepEqual(await memory.block(user, 'student'), block)
       }))
 
-    test('an approved proposal is in the block, and in its history with the proposal that it came from', () =>
+    test('an approval changes the block, and the history names the proposal', () =>
       withBlock('likes math', async ({ memory, user, by }) => {
         const { id } = await memory.propose(user, 'student', { ...agent, body: 'loves math' })
         const { proposal, block } = await memory.approve(user, id, { by, why: 'true' })
@@ -195,7 +195,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
         assert.equal(history[0]?.why, 'true')
       }))
 
-    test('a rejected proposal leaves the block alone and is kept, with its words', () =>
+    test('a rejection leaves the block unchanged, and the proposal is kept with the reason', () =>
       withBlock('likes math', async ({ memory, user, by }) => {
         const before = await memory.block(user, 'student')
         const { id } = await memory.propose(user, 'student', { ...agent, body: 'hates math' })
@@ -206,7 +206,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
         assert.equal((await memory.history(user, 'student')).length, 1)
       }))
 
-    test('what has been decided cannot be decided again', () =>
+    test('a decided proposal cannot be decided again', () =>
       withBlock('one', async ({ memory, user, by }) => {
         const first = await memory.propose(user, 'student', { ...agent, body: 'two' })
         const second = await memory.propose(user, 'student', { ...agent, body: 'three' })
@@ -238,7 +238,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
         assert.deepEqual([block?.title, block?.body], ['Renamed', 'A\nb\nc\nd\nE\nf\ng\n'])
       }))
 
-    test('a conflict shows both sides, changes nothing, and is settled by a body of the user', () =>
+    test('a conflict shows both sides, changes nothing, and is settled by a body from the user', () =>
       withBlock('likes math\n', async ({ memory, user, by }) => {
         const { id } = await memory.propose(user, 'student', { ...agent, body: 'loves math\n' })
         const now = await memory.set(user, 'student', { body: 'likes maths\n', by })
@@ -281,7 +281,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
         )
       }))
 
-    test('a new block can be proposed, and conflicts with one that came first', async () => {
+    test('a new block can be proposed, and conflicts if the block was created meanwhile', async () => {
       const memory = await open()
       const user = freshUser()
       const by: Actor = `user:${user}`
@@ -322,7 +322,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
         assert.equal((await memory.revert(user, id, { by, body: 'one and three\n' })).block?.body, 'one and three\n')
       }))
 
-    test('any two versions can be compared, and any can be restored', () =>
+    test('any two versions can be compared, and any version can be restored', () =>
       withBlock('one', async ({ memory, user, by }) => {
         const first = (await memory.block(user, 'student'))!.version
         await memory.set(user, 'student', { body: 'two', by })
@@ -344,7 +344,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
         assert.deepEqual(page, rest.slice(0, 2))
       }))
 
-    test('a user sees, and can decide on, nothing of another user', () =>
+    test('a user can neither see nor decide anything of another user', () =>
       withBlock('one', async ({ memory, user, by }) => {
         const other = freshUser()
         const { id } = await memory.propose(user, 'student', { ...agent, body: 'two' })
@@ -380,7 +380,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
         assert.equal((await memory.proposals(user, { label: 'student', state: 'open' })).length, 7)
       }))
 
-    test('a body that breaks its schema is refused when proposed, when approved, and after a merge', async () => {
+    test('a body that violates its schema is refused on proposal, on approval and after a merge', async () => {
       const memory = await open()
       const user = freshUser()
       const by: Actor = `user:${user}`
@@ -402,7 +402,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
       assert.equal((await memory.approve(user, id, { by })).block.schemaRef, schemaRef)
     })
 
-    test('an export imported elsewhere gives the same blocks and open proposals', () =>
+    test('an export imported into another store gives the same blocks and open proposals', () =>
       withBlock('one\n', async ({ memory, user, by }) => {
         await memory.set(user, 'empty', { body: '', by })
         await memory.propose(user, 'student', { ...agent, body: 'two\n', confidence: 'low' })
@@ -424,7 +424,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
         assert.ok((await memory.store.users({ limit: 1000 })).includes(other))
       }))
 
-    test('of two approvers at once exactly one wins, and nothing is merged twice', () =>
+    test('of two concurrent approvals exactly one succeeds, and the text is merged once', () =>
       withBlock('one\n', async ({ memory, user, by }) => {
         const { id } = await memory.propose(user, 'student', { ...agent, body: { type: 'append', text: 'two\n' } })
         const outcomes = await Promise.allSettled([1, 2, 3, 4, 5, 6].map(() => memory.approve(user, id, { by })))
@@ -485,7 +485,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
       }
     })
 
-    test('an operation that no longer applies exactly once is a conflict with both sides', () =>
+    test('an operation that no longer applies exactly once is a conflict', () =>
       withBlock('- likes math\n- lives in Rome', async ({ memory, user, by }) => {
         const replace = (old: string, to: string) => ({ type: 'replace', old, new: to }) as const
         const one = await memory.propose(user, 'student', { ...agent, body: replace('likes math', 'likes physics') })
@@ -501,7 +501,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
         await assert.rejects(memory.approve(user, three.id, { by }), { code: 'CONFLICT' })
       }))
 
-    test('an addition without a line end is taken back from below a later one', () =>
+    test('an addition without a line end can be reverted after a later addition', () =>
       withBlock('a', async ({ memory, user, by }) => {
         const ids: string[] = []
         for (const text of ['b', 'c']) {
@@ -513,7 +513,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
         assert.equal(block?.body, 'a\nc')
       }))
 
-    test('a user who has an open proposal and no block yet is listed', async () => {
+    test('a user with an open proposal and no block is listed', async () => {
       const memory = await open()
       const user = freshUser()
       const { id } = await memory.propose(user, 'goals', { ...agent, kind: 'new', body: 'learn Go' })
@@ -523,7 +523,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
       assert.ok(!(await users()).includes(user))
     })
 
-    test('approvals of different proposals at once, from two handles, are all in the block', async () => {
+    test('concurrent approvals of different proposals, from two handles, are all in the block', async () => {
       const [one, two] = await Promise.all([openStore('race'), openStore('race')])
       const memories = [new Memory(one!), new Memory(two!)] as const
       await memories[0].set('ann', 'student', { body: '', by: ANN })
@@ -542,7 +542,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
       await Promise.all(memories.map(memory => memory.close()))
     })
 
-    test('fifty agents that propose at once are all heard', async () => {
+    test('concurrent proposals of fifty agents are all stored', async () => {
       const memory = await open()
       const user = freshUser()
       await memory.set(user, 'student', { body: 'base\n', by: `user:${user}` })
@@ -560,7 +560,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
       assert.deepEqual(new Set(listed.map(({ agentId }) => agentId)), new Set(made.map(({ agentId }) => agentId)))
     })
 
-    test('what was acknowledged is there after closing and opening', async () => {
+    test('acknowledged writes are there after reopening', async () => {
       const before = new Memory(await openStore('reopen'))
       await before.set('ann', 'student', { body: 'one', by: ANN })
       const proposal = await before.propose('ann', 'student', { ...agent, body: 'two' })
@@ -571,7 +571,7 @@ export function memoryStoreContract(kind: string, openStore: MemoryFactory): voi
       await after.close()
     })
 
-    test('whatever is decided in whatever order, the block is what a plain list of versions says', async () => {
+    test('after any decisions in any order, the block is that of a plain list of versions', async () => {
       const memory = await open()
       await fc.assert(
         fc.asyncProperty(fc.array(command, { minLength: 1, maxLength: 8 }), async commands => {

@@ -36,7 +36,7 @@ export function policyContract(make: () => PlannerFactory, { acts = true, runs =
     after(() => rmSync(folder, { recursive: true, force: true }))
 
     for (const model of MODELS) {
-      test(`what it proposes is legal on any session (${model})`, () =>
+      test(`its proposals are legal on any session (${model})`, () =>
         fc.assert(
           fc.asyncProperty(anySession, fc.integer({ min: 1, max: 4 }), async (messages, batch) => {
             await run(messages, { policy: make(), model, batch })
@@ -45,7 +45,7 @@ export function policyContract(make: () => PlannerFactory, { acts = true, runs =
         ))
     }
 
-    test('it leaves alone what is pinned and what the user said', () =>
+    test("it does not edit pinned parts or the user's words", () =>
       fc.assert(
         fc.asyncProperty(anySession, fc.array(fc.nat(12), { maxLength: 3 }), async (messages, pins) => {
           checkEdits(await run(messages, { policy: make(), pins }), messages, pins)
@@ -53,7 +53,7 @@ export function policyContract(make: () => PlannerFactory, { acts = true, runs =
         { numRuns: runs },
       ))
 
-    test('it leaves alone what it would have edited, where that is pinned', async () => {
+    test('it does not edit a part that is pinned before the edit', async () => {
       const messages = coding(40)
       const free = editsOf(await run(messages, { policy: make() }))
       const edited = [...new Set(free.filter(isOfPolicy).map(({ target }) => entriesOf(target).to))]
@@ -71,7 +71,7 @@ export function policyContract(make: () => PlannerFactory, { acts = true, runs =
       if (acts) assert.ok(first.length > 0, 'it did something')
     })
 
-    test('asked again, and after a restart, it proposes nothing more', async () => {
+    test('asked again, also after a restart, it proposes nothing more', async () => {
       const home = join(folder, 'again')
       const messages = coding(40)
       const policy = make()
@@ -90,7 +90,7 @@ export function policyContract(make: () => PlannerFactory, { acts = true, runs =
       await pal.close()
     })
 
-    test('what the user has undone stays undone', async () => {
+    test('it does not repeat an edit that the user has undone', async () => {
       const session = await run(coding(40), { policy: make() })
       const undone = session
         .edits()
@@ -105,7 +105,7 @@ export function policyContract(make: () => PlannerFactory, { acts = true, runs =
       for (const edit of again) assert.ok(!places.has(`${edit.by} ${placeOf(edit.target)}`), `${edit.id} is back`)
     })
 
-    test('a call costs work for what is new, however long the session', async () => {
+    test('the work of a call depends on what is new, not on the length of the session', async () => {
       const touched: number[] = []
       await run(coding(120), { policy: counting(make(), touched) })
       const quarter = Math.floor(touched.length / 4)

@@ -21,7 +21,7 @@ export function serverStoreContract(kind: string, open: ServerStoreFactory): voi
   }
 
   describe(`server store: ${kind}`, () => {
-    test('a token that one server gave holds at another, until either revokes it', () =>
+    test('a token of one server is valid at another until either revokes it', () =>
       withTwo(async (here, there) => {
         const { token, ...info } = await here.createToken({ user: 'ada', role: 'agent', name: 'tutor', at: 5 })
         assert.deepEqual(await there.findToken(token, 10), info)
@@ -35,7 +35,7 @@ export function serverStoreContract(kind: string, open: ServerStoreFactory): voi
         await assert.rejects(here.revokeToken('t_none', 1), { code: 'TOKEN_NOT_FOUND' })
       }))
 
-    test('a proposal is told once, whichever server is asked', () =>
+    test('a proposal is announced once, by whichever server', () =>
       withTwo(async (here, there) => {
         assert.deepEqual(await here.untold('ada', ['p1', 'p2']), ['p1', 'p2'])
         const claims = await Promise.all([
@@ -51,7 +51,7 @@ export function serverStoreContract(kind: string, open: ServerStoreFactory): voi
         assert.deepEqual(await here.untold('ada', ['p1']), ['p1'])
       }))
 
-    test('tokens are listed in pages, the newest first, also those of one moment', () =>
+    test('tokens are listed in pages, newest first, even with equal times', () =>
       withTwo(async (here, there) => {
         const made = []
         for (const at of [1, 2, 2, 2, 3]) made.push((await here.createToken({ user: 'ada', role: 'user', at })).id)
@@ -65,7 +65,7 @@ export function serverStoreContract(kind: string, open: ServerStoreFactory): voi
         assert.deepEqual(await there.tokens({ after: 't_none' }), [])
       }))
 
-    test('whether somebody is only an admin is told by all of their tokens', () =>
+    test('a user counts as only an admin if all their tokens are for admins', () =>
       withTwo(async here => {
         await here.createToken({ user: 'root', role: 'admin', at: 1 })
         assert.equal(await here.isOnlyAdmin('root'), true)
@@ -74,7 +74,7 @@ export function serverStoreContract(kind: string, open: ServerStoreFactory): voi
         assert.equal(await here.isOnlyAdmin('nobody'), false)
       }))
 
-    test('of many that take one key at once, at two servers, one gets it', () =>
+    test('of many concurrent requests with one key, at two servers, one gets the key', () =>
       withTwo(async (here, there) => {
         const request = { hash: 'h', at: 10 }
         const taken = await Promise.all(
@@ -84,7 +84,7 @@ export function serverStoreContract(kind: string, open: ServerStoreFactory): voi
         assert.equal(taken.filter(({ state }) => state === 'pending').length, 19)
       }))
 
-    test('a key has its answer at every server, for its request, its caller and a day', () =>
+    test('an idempotency key has its answer at every server, for one request, one caller and one day', () =>
       withTwo(async (here, there) => {
         const answer = { status: 201, type: 'application/json', body: '{"a":"\\u0000 🙂 \u0000"}' }
         await here.takeKey('t_1', 'k', { hash: 'h', at: 10 })
@@ -97,7 +97,7 @@ export function serverStoreContract(kind: string, open: ServerStoreFactory): voi
         assert.deepEqual(await here.takeKey('t_1', 'k', { hash: 'h', at: 12 + DAY }), { state: 'new' })
       }))
 
-    test('a secret is the same for whoever asks first or later', () =>
+    test('all servers get the same secret', () =>
       withTwo(async (here, there) => {
         const [one, two] = await Promise.all([here.secret('links'), there.secret('links')])
         assert.deepEqual(one, two)
@@ -105,7 +105,7 @@ export function serverStoreContract(kind: string, open: ServerStoreFactory): voi
         assert.notDeepEqual(await here.secret('other'), one)
       }))
 
-    test('the numbers of a session are the last that were kept, until it is forgotten', () =>
+    test('the statistics of a session are the last saved ones, until it is forgotten', () =>
       withTwo(async (here, there) => {
         const kept = { session: '@ada/plan', length: 3, model: 'm', summary: '{}' }
         await here.keepSummary(kept, 1)
@@ -116,7 +116,7 @@ export function serverStoreContract(kind: string, open: ServerStoreFactory): voi
         assert.deepEqual(await there.summaries(1), [])
       }))
 
-    test('forgetting a session forgets the answers to those who have it, and their keys stay taken', () =>
+    test('forgetting a session forgets its answers, and their keys stay taken', () =>
       withTwo(async (here, there) => {
         const made = async (user: string, role: 'user' | 'agent' | 'admin') =>
           (await here.createToken({ user, role, at: 1 })).id
@@ -136,7 +136,7 @@ export function serverStoreContract(kind: string, open: ServerStoreFactory): voi
         assert.deepEqual(await here.takeKey(having[0]!, 'k', request), { state: 'answered', answer })
       }))
 
-    test('forgetting a user removes their tokens and answers, and nobody else’s', () =>
+    test('forgetting a user removes their tokens and answers, and nothing of others', () =>
       withTwo(async (here, there) => {
         const [ada, bob] = [
           await here.createToken({ user: 'ada', role: 'user', at: 1 }),

@@ -51,7 +51,7 @@ export function transcriptReaderContract(reader: TranscriptReader, samples: Tran
   describe(`${reader.format} (${reader.container}) keeps the reader contract`, () => {
     for (const sample of samples) contractOfSample(reader, sample)
 
-    test('any JSON whatever makes it neither throw nor break the rules of messages', () => {
+    test('for any JSON it does not throw, and its messages are valid', () => {
       const values = samples.flatMap(({ file }) =>
         typeof file === 'string'
           ? file.split('\n')
@@ -79,7 +79,7 @@ export function transcriptReaderContract(reader: TranscriptReader, samples: Tran
       )
     })
 
-    test('a file of another format is not taken for its own', () => {
+    test('it does not recognise files of other formats', () => {
       for (const values of [[{ hello: 'world' }], [{ type: 'message', text: 'x' }], [[1, 2]], ['x'], []])
         assert.equal(reader.detect({ text: values.map(value => JSON.stringify(value)).join('\n'), values }), 0)
     })
@@ -90,7 +90,7 @@ function contractOfSample(reader: TranscriptReader, sample: TranscriptSample): v
   const text = sampleText(sample.file)
   const byLines = reader.container === 'json-lines' || reader.container === 'text-lines'
 
-  test(`${sample.name}: gives the messages that are there`, async () => {
+  test(`${sample.name}: gives the expected messages`, async () => {
     const read = await readTranscript(fileOf(text))
     assert.equal(read.format, reader.format)
     assert.deepEqual(
@@ -105,7 +105,7 @@ function contractOfSample(reader: TranscriptReader, sample: TranscriptSample): v
     for (const session of read.sessions) assertAppendable(session)
   })
 
-  test(`${sample.name}: the stream has the same messages`, async () => {
+  test(`${sample.name}: the stream gives the same messages`, async () => {
     const path = fileOf(text)
     const read = await readTranscript(path)
     let streamed = 0
@@ -119,12 +119,12 @@ function contractOfSample(reader: TranscriptReader, sample: TranscriptSample): v
     )
   })
 
-  test(`${sample.name}: session by session it has the same`, async () => {
+  test(`${sample.name}: reading session by session gives the same`, async () => {
     const path = fileOf(text)
     assert.deepEqual(await sessionsOneByOne(path), (await readTranscript(path)).sessions)
   })
 
-  test(`${sample.name}: line ends of Windows and a byte order mark change nothing`, async () => {
+  test(`${sample.name}: CRLF and a byte order mark change nothing`, async () => {
     const plain = await readTranscript(fileOf(text))
     const windows = await readTranscript(fileOf(`\uFEFF${text.replaceAll('\n', '\r\n')}`))
     assert.deepEqual(
@@ -134,7 +134,7 @@ function contractOfSample(reader: TranscriptReader, sample: TranscriptSample): v
   })
 
   if (reader.container === 'json-lines') {
-    test(`${sample.name}: a broken line is reported with its number, and reading goes on`, async () => {
+    test(`${sample.name}: a broken line is reported with its number, and reading continues`, async () => {
       const lines = text.trimEnd().split('\n')
       lines.splice(-1, 0, '{"type":"user","cut')
       const read = await readTranscript(fileOf(lines.join('\n')))
@@ -147,7 +147,7 @@ function contractOfSample(reader: TranscriptReader, sample: TranscriptSample): v
     })
   }
   if (!byLines) {
-    test(`${sample.name}: cut off in the middle, it is an error or a reported problem`, async () => {
+    test(`${sample.name}: a truncated file gives an error or a reported problem`, async () => {
       const path = fileOf(text.slice(0, Math.floor(text.length * 0.8)))
       const read = await readTranscript(path).catch((error: unknown) => error)
       if (reader.container === 'json') assert.equal((read as { code?: string }).code, 'FORMAT_BROKEN')

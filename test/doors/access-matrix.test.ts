@@ -202,8 +202,8 @@ before(async () => {
 })
 after(() => served.close())
 
-describe('every door has a row', () => {
-  test('routes', () => {
+describe('every entry point has a row in the matrix', () => {
+  test('every route has a row', () => {
     const there = Object.entries(server.document.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map(method => `${method} ${path}`),
     )
@@ -226,7 +226,7 @@ describe('every door has a row', () => {
     }
   })
 
-  test('mounts; the files of the web UI are there when it is built', () => {
+  test('every mount has a row; the web UI is served once it is built', () => {
     const there = served.mount.map(({ prefix }) => prefix)
     assert.deepEqual(
       Object.keys(MOUNTS)
@@ -239,7 +239,7 @@ describe('every door has a row', () => {
     }
   })
 
-  test('tools, resources and prompts of MCP', async () => {
+  test('every MCP tool, resource and prompt has a row', async () => {
     const { tools } = (await mcp(bob, 'tools/list')).json.result
     assert.deepEqual(Object.keys(TOOLS).sort(), tools.map(({ name }: { name: string }) => name).sort())
     const { resourceTemplates } = (await mcp(bob, 'resources/templates/list')).json.result
@@ -255,9 +255,9 @@ describe('every door has a row', () => {
   })
 })
 
-describe('nobody', () => {
+describe('without a valid token', () => {
   for (const { name, audience, ask, isRoute } of ROWS.filter(({ audience }) => audience !== 'public')) {
-    test(`${name} is closed to those without a good token, and says nothing`, async () => {
+    test(`${name} is refused, and the answer reveals nothing`, async () => {
       for (const [kind, secret] of Object.entries(NOBODY)) {
         const { status, text, headers } = await ask(secret, targets['bob']!)
         assert.equal(status, 401, `${kind}, ${audience}`)
@@ -272,7 +272,7 @@ describe('nobody', () => {
 
 describe('roles', () => {
   for (const { name, audience, ask, isRoute } of ROWS) {
-    test(`${name} is for ${audience}`, async () => {
+    test(`${name} is allowed for ${audience}`, async () => {
       for (const [role, secret] of [
         ['agent', carolsAgent],
         ['user', carol],
@@ -292,9 +292,9 @@ describe('roles', () => {
   }
 })
 
-describe('other sites', () => {
+describe('requests from other sites', () => {
   for (const { name, ask } of ROWS.filter(({ isRoute }) => isRoute)) {
-    test(`${name} answers no other name and no other site`, async () => {
+    test(`${name} refuses other host names and other origins`, async () => {
       for (const foreign of FOREIGN) {
         const { status, headers } = await ask(admin, { ...targets['carol']!, session: '@carol/plans' }, foreign)
         assert.equal(status, 403, JSON.stringify(foreign))
@@ -304,10 +304,10 @@ describe('other sites', () => {
   }
 })
 
-describe('a user and their agent, at what another has', () => {
+describe("another user's data, for a user and their agent", () => {
   // Lists without a name in their path are looked at further below.
   for (const { name, audience, ask } of ROWS.filter(({ name, isRoute }) => isRoute && name.includes('{'))) {
-    test(`${name} is closed to them, or finds nothing`, async () => {
+    test(`${name} is refused, or finds nothing`, async () => {
       for (const role of ['user', 'agent'] as const) {
         const stranger = await token(`stranger at ${name}`, role)
         const { status } = await ask(stranger.token, targets['bob']!)
@@ -319,7 +319,7 @@ describe('a user and their agent, at what another has', () => {
     })
   }
 
-  test('delete nothing of it', async () => {
+  test('nothing of it can be deleted', async () => {
     for (const secret of [alice, alicesAgent]) {
       for (const body of [{ sessions: ['@bob/plans'] }, { sessions: ['plans'] }, { before: 1e15 }])
         await call('POST', '/deletions', { token: secret, body })
@@ -328,7 +328,7 @@ describe('a user and their agent, at what another has', () => {
     assert.deepEqual(await stateOf('bob', bob), settled)
   })
 
-  test('see nothing of it and change nothing, at every door and by every name for it', async () => {
+  test('nothing of it can be seen or changed, by any route and any name', async () => {
     const { proposal, hash } = targets['bob']!
     for (const { name, ask } of ROWS) {
       for (const secret of [alice, alicesAgent]) {
@@ -341,7 +341,7 @@ describe('a user and their agent, at what another has', () => {
     assert.deepEqual(await stateOf('bob', bob), settled)
   })
 
-  test('learn no name of it, nor that there is somebody, where they ask for their own', async () => {
+  test('answers about their own data do not name it or its owner', async () => {
     const own = { session: 'plans', user: 'nina', proposal: 'p_none', hash: '0'.repeat(24) }
     for (const role of ['user', 'agent'] as const) {
       const { token: secret } = await token('nina', role)
@@ -353,20 +353,20 @@ describe('a user and their agent, at what another has', () => {
     }
   })
 
-  test('what was shortened for a gateway is given back to its user alone', async () => {
+  test('only its user can get the original of a text shortened for a gateway', async () => {
     const path = `/v1/retrieve/${targets['bob']!.hash}`
     assert.equal((await call('GET', path, { token: bobsAgent })).json.original_content, CANARY)
     for (const secret of [alice, alicesAgent]) assert.equal((await call('GET', path, { token: secret })).status, 404)
   })
 
-  test('a search for it finds nothing, and its user finds it', async () => {
+  test('only its user finds it by search', async () => {
     assert.ok((await call('GET', `/recall?q=${ASKED}`, { token: bob })).json.hits.length > 0)
     for (const secret of [alice, alicesAgent]) {
       assert.deepEqual((await call('GET', `/recall?q=${ASKED}`, { token: secret })).json.hits, [])
     }
   })
 
-  test('a refusal is the same for what is there and for what is not', async () => {
+  test('the refusal is the same whether the data exists or not', async () => {
     const shape = (text: string) => text.replaceAll(/plans|no-such/g, '…')
     for (const { name, audience, ask } of ROWS.filter(({ name }) => name.includes('{session}'))) {
       if (audience === 'admins') continue
@@ -380,7 +380,7 @@ describe('a user and their agent, at what another has', () => {
     }
   })
 
-  test('live events tell each of what is theirs, under the names that they know', async () => {
+  test('live events report to each user only their own sessions, under the names that they use', async () => {
     const listen = async (secret: string) => {
       const request = new Request('http://localhost/events', { headers: { 'x-palimpsest-token': secret } })
       return (await server.fetch(request)).body!.pipeThrough(new TextDecoderStream()).getReader()

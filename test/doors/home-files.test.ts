@@ -38,7 +38,7 @@ function wide(folder: string): string[] {
 }
 
 describe('files of a home', { skip }, () => {
-  test('are 0600 even where the user takes nothing away (umask 0), while they are open too', async () => {
+  test('have mode 0600 even with umask 0, also while they are open', async () => {
     const umask = process.umask(0)
     const served = await startWholeServer()
     try {
@@ -65,7 +65,7 @@ describe('files of a home', { skip }, () => {
     }
   })
 
-  test('the ledger of a server, which has a thread of its own, likewise', async () => {
+  test('also for the ledger of a server, which runs in its own thread', async () => {
     const umask = process.umask(0)
     const home = join(base, 'threaded')
     const ledger = new ThreadedLedger(join(home, 'ledger.sqlite'))
@@ -78,7 +78,7 @@ describe('files of a home', { skip }, () => {
     }
   })
 
-  test('get their mode when they are made: nothing is narrowed afterwards', () => {
+  test('are created with their mode, not narrowed afterwards', () => {
     const src = new URL('../../src/', import.meta.url)
     const narrowing = globSync('**/*.ts', { cwd: src }).filter(path =>
       /\bf?l?chmod(?:Sync)?\(/.test(readFileSync(new URL(path, src), 'utf8')),
@@ -89,7 +89,7 @@ describe('files of a home', { skip }, () => {
 })
 
 describe('a home that others can read', { skip }, () => {
-  test('is named, with what lies open in it and what to do; it is not changed', () => {
+  test('is reported with the readable files and advice, and is not changed', () => {
     const home = join(base, 'open')
     mkdirSync(home)
     chmodSync(home, 0o755)
@@ -107,7 +107,7 @@ describe('a home that others can read', { skip }, () => {
     assert.deepEqual(readableByOthers(home), [])
   })
 
-  test('one that is not there yet is no reason to speak', () => {
+  test('a home that does not exist yet gives no warning', () => {
     assert.deepEqual(readableByOthers(join(base, 'none')), [])
   })
 })

@@ -21,7 +21,7 @@ const namesOf = async (secret: string): Promise<string[]> =>
   (await call('GET', '/sessions', { token: secret })).json.sessions.map(({ id }: { id: string }) => id)
 
 describe('MCP over HTTP acts as its caller', () => {
-  test('resources are those of the caller', async () => {
+  test("resources are the caller's", async () => {
     await call('POST', '/sessions', { token: alice, body: { id: 'diary', messages: [said('a secret of alice')] } })
     for (const secret of [bob, bobsAgent]) {
       const { text } = await mcp(secret, 'resources/list')
@@ -34,7 +34,7 @@ describe('MCP over HTTP acts as its caller', () => {
     assert.match((await mcp(alice, 'resources/read', { uri: 'palimpsest://sessions/diary' })).text, /a secret of alice/)
   })
 
-  test('the workspace is that of the caller: tools, resources and prompts', async () => {
+  test("the workspace is the caller's, in tools, resources and prompts", async () => {
     await mcp(alice, 'tools/call', { name: 'workspace_save_fact', arguments: { fact: 'alice likes tea' } })
     await mcp(bob, 'tools/call', { name: 'workspace_save_fact', arguments: { fact: 'bob was here' } })
     const ownersFile = join(served.workspace, 'MEMORY.md')
@@ -47,14 +47,14 @@ describe('MCP over HTTP acts as its caller', () => {
     assert.doesNotMatch(prompt.text, /alice likes tea/)
   })
 
-  test("what MCP saves is what the caller's agent reads", async () => {
+  test("the caller's agent reads what MCP saved", async () => {
     await mcp(alice, 'tools/call', { name: 'workspace_save_fact', arguments: { fact: 'alice likes tea' } })
     await call('POST', '/agent/v1/chat/completions', { token: alice, body: { ...chat('hello'), model: 'default' } })
     assert.match(served.upstream.requests.at(-1)!.body, /alice likes tea/)
     assert.doesNotMatch(served.upstream.requests.at(-1)!.body, /bob was here/)
   })
 
-  test('proposals carry the name of the token', async () => {
+  test('proposals have the name of the token', async () => {
     await call('PUT', '/users/bob/blocks/goals', { token: bob, body: { body: 'Learn Go.\n' } })
     const input = { block_label: 'goals', text: 'And Rust.', reasoning: 'they said so' }
     await mcp(bobsAgent, 'tools/call', { name: 'propose_memory_append', arguments: input })
@@ -64,7 +64,7 @@ describe('MCP over HTTP acts as its caller', () => {
 })
 
 describe('the proxy', () => {
-  test('writes into sessions of the caller only, which the caller then has', async () => {
+  test("writes only into the caller's sessions, which the caller can then open", async () => {
     await call('POST', '/sessions', { token: alice, body: { id: 'plans', messages: [said('of alice')] } })
     const headers = { 'x-palimpsest-session': 'plans' }
     const { status } = await call('POST', '/v1/chat/completions', { token: bob, headers, body: chat('of bob') })
@@ -76,7 +76,7 @@ describe('the proxy', () => {
     assert.match(own.text, /of bob/)
   })
 
-  test('does not take a conversation for that of another who says the same', async () => {
+  test('does not mix up equal conversations of two users', async () => {
     const body = {
       model: 'gpt-4.1',
       messages: [
@@ -94,8 +94,8 @@ describe('the proxy', () => {
   })
 })
 
-describe('names of sessions are per owner', () => {
-  test('two users have a session of one name each, and nobody is told', async () => {
+describe('session names are separate for each owner', () => {
+  test('two users can have a session of the same name', async () => {
     for (const [secret, text] of [[alice, 'petrichor of alice'] as const, [bob, 'petrichor of bob'] as const]) {
       const made = await call('POST', '/sessions', { token: secret, body: { id: 'notes', messages: [said(text)] } })
       assert.equal(made.status, 201, made.text)
@@ -107,7 +107,7 @@ describe('names of sessions are per owner', () => {
     assert.equal(taken.status, 409)
   })
 
-  test('a chat of one user cannot be taken beforehand', async () => {
+  test("nobody else can occupy the name of a user's chat", async () => {
     const headers = { 'x-openwebui-chat-id': 'c1' }
     const body = { ...chat('my secret plan'), model: 'default' }
     await call('POST', '/agent/v1/chat/completions', { token: bob, headers, body })
@@ -129,7 +129,7 @@ describe('names of sessions are per owner', () => {
     assert.equal((await call('GET', `/sessions/${early}/entries`, { token: alice })).json.entries.length, 0)
   })
 
-  test('a turn of the agent in a name that another has is a session of one’s own', async () => {
+  test("a turn under a name that another user has runs in the caller's own session", async () => {
     await call('POST', '/sessions', { token: alice, body: { id: 'turns', messages: [said('of alice')] } })
     const made = await call('POST', '/agent/sessions/turns/turns', { token: bob, body: { text: 'of bob' } })
     assert.equal(made.status, 200, made.text)
@@ -137,7 +137,7 @@ describe('names of sessions are per owner', () => {
     assert.equal((await call('GET', '/sessions/turns/entries', { token: alice })).json.entries.length, 1)
   })
 
-  test('a fork gets a name that another has already', async () => {
+  test('a fork can get a name that another user has', async () => {
     await call('POST', '/sessions', { token: alice, body: { id: 'x-fork-1' } })
     await call('POST', '/sessions', { token: bob, body: { id: 'x', messages: [said('of bob')] } })
     const forked = await call('POST', '/sessions/x/fork', { token: bob })
@@ -145,7 +145,7 @@ describe('names of sessions are per owner', () => {
     assert.equal(forked.json.owner, 'bob')
   })
 
-  test('an admin sees whose each is, and opens it under its whole name', async () => {
+  test('an admin sees the owner of each session, and opens it by its full id', async () => {
     const { json } = await call('GET', '/sessions?limit=200', { token: admin })
     const rows = json.sessions as { id: string; owner: string | null }[]
     assert.deepEqual(
@@ -164,7 +164,7 @@ describe('names of sessions are per owner', () => {
     assert.equal((await call('GET', path, { token: bob })).status, 404)
   })
 
-  test('a whole name is a name like any other for those who are no admin', async () => {
+  test('for other users, a full id is an ordinary name', async () => {
     const made = await call('POST', '/sessions', { token: alice, body: { id: '@bob/planted' } })
     assert.equal(made.json.id, '@bob/planted')
     assert.equal((await call('GET', '/sessions/planted', { token: bob })).status, 404)
@@ -173,7 +173,7 @@ describe('names of sessions are per owner', () => {
     assert.doesNotMatch((await call('GET', '/sessions/notes/entries', { token: bob })).text, /injected/)
   })
 
-  test('search finds what is one’s own, under the names that one knows', async () => {
+  test("search finds only the caller's sessions, under the names that the caller uses", async () => {
     const { json } = await call('GET', '/recall?q=petrichor', { token: bob })
     const hits = json.hits as { session: string; snippet: string }[]
     assert.deepEqual(
@@ -184,7 +184,7 @@ describe('names of sessions are per owner', () => {
 })
 
 describe('roles', () => {
-  test('an agent does not run the agent, by whichever path', async () => {
+  test("an agent's token cannot run the agent, on any path", async () => {
     const before = served.upstream.requests.length
     for (const content of ['hello', '### Task: write a title']) {
       const body = { ...chat(content), model: 'default' }
@@ -195,7 +195,7 @@ describe('roles', () => {
     assert.equal(served.upstream.requests.length, before)
   })
 
-  test('a chore passes the checks of every request', async () => {
+  test('an internal request passes the checks of every request', async () => {
     const headers = { 'x-openwebui-user-id': 'alice' }
     const body = { ...chat('### Task: write a title'), model: 'default' }
     const before = served.upstream.requests.length
@@ -204,7 +204,7 @@ describe('roles', () => {
     assert.equal((await call('POST', '/agent/v1/chat/completions', { token: bob, body })).status, 200)
   })
 
-  test('the numbers of the proxy are for admins', async () => {
+  test('the statistics of the proxy are only for admins', async () => {
     for (const secret of [alice, bobsAgent])
       assert.equal((await call('GET', '/metrics', { token: secret })).status, 403)
     assert.equal((await call('GET', '/metrics', { token: admin })).status, 200)

@@ -9,7 +9,7 @@ const request = (command: string) => ({
   question: `Run ${command}?`,
 })
 
-test('"always" is the program and its subcommand, and no more than the line itself where arguments can do anything', () => {
+test('"always" allows the program with its subcommand, or only the exact line if arguments can run anything', () => {
   const cases: [command: string, patterns: string[]][] = [
     ['npm test', ['npm test', 'npm test *']],
     ['npm run build -- --watch', ['npm run', 'npm run *']],
@@ -26,7 +26,7 @@ test('"always" is the program and its subcommand, and no more than the line itse
   for (const [command, patterns] of cases) assert.deepEqual(alwaysPatterns(command), patterns, command)
 })
 
-test('questions come one at a time, and "always" answers those that wait', async () => {
+test('questions are asked one at a time, and "always" answers waiting ones', async () => {
   const asked: string[] = []
   let open = 0
   const approve = createApprover(async ({ id }) => {
@@ -42,12 +42,12 @@ test('questions come one at a time, and "always" answers those that wait', async
   assert.deepEqual(asked, ['npm test', 'npm test; rm y', 'touch z'])
 })
 
-test('a turn that was stopped is asked nothing', async () => {
+test('a stopped turn asks no questions', async () => {
   const approve = createApprover(async () => assert.fail('asked'))
   assert.equal(await approve(request('ls'), AbortSignal.abort()), false)
 })
 
-test('what cannot be a pattern has no "always"', async () => {
+test('a command that cannot be a pattern offers no "always"', async () => {
   const patterns: (readonly string[])[] = []
   const approve = createApprover(async (_, given) => {
     patterns.push(given)

@@ -21,7 +21,7 @@ const said = (text: string): Turn => ({ text, usage: { input: 1000, cacheRead: 3
 const command = (line: string): Turn => ({ calls: [{ name: 'run_command', input: { command: line } }] })
 
 describe('palimpsest chat in a pipe', LIMIT, () => {
-  test('takes a newcomer through the demo: files, commands that are asked for, edits, a proposal', async () => {
+  test('runs the demo: files, commands that need approval, edits, a proposal', async () => {
     const place = freshPlace()
     const chat = startChat(place, ['--demo', '--session', 'tour'])
     for (const line of ['mend the cart', 'y', 'yes', '/context', '/undo', '/memory', 'approve', '/cost', '/quit'])
@@ -44,7 +44,7 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     assert.equal(edits.filter((edit: { active: boolean }) => !edit.active).length, 1)
   })
 
-  test('takes a part out after it has said the price, and puts it back', async () => {
+  test('shows the price of removing a part, removes it and restores it', async () => {
     await using upstream = await startUpstream([command('seq 1 3000'), said('counted'), said('short'), said('long')])
     const chat = startChat(freshPlace(upstream), ['--yes'])
     const id = partId(3, 0, { type: 'tool-result' })
@@ -61,7 +61,7 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     assert.deepEqual(has, [false, true, false, true])
   })
 
-  test('shows Markdown as it was written, for whoever reads the pipe', async () => {
+  test('prints Markdown unchanged', async () => {
     await using upstream = await startUpstream([said('# Title\n\n| a | b |\n|---|---|\n| 1 | **2** |\n')])
     const chat = startChat(freshPlace(upstream))
     chat.line('hello')
@@ -70,7 +70,7 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     assert.ok(chat.output.endsWith('# Title\n\n| a | b |\n|---|---|\n| 1 | **2** |\n'), chat.output)
   })
 
-  test('a line that ends with a backslash goes on in the next', async () => {
+  test('a line that ends with a backslash continues on the next line', async () => {
     await using upstream = await startUpstream([said('understood')])
     const chat = startChat(freshPlace(upstream))
     chat.line('first \\')
@@ -82,7 +82,7 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     assert.equal(upstream.requests.length, 1)
   })
 
-  test('a question that nobody answers is a no, and the next request is not taken for an answer', async () => {
+  test('an unanswered question counts as no, and the next request is not taken as its answer', async () => {
     await using upstream = await startUpstream([command('touch made'), said('I leave it.'), said('And now this.')])
     const place = freshPlace(upstream)
     const chat = startChat(place)
@@ -95,7 +95,7 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     assert.equal(upstream.requests[2]!.json.messages.at(-1).content, 'you may answer something else')
   })
 
-  test('"always" covers the same command with other arguments, and not one that does more', async () => {
+  test('"always" allows the same command with other arguments, but no further rights', async () => {
     const lines = ['ls -a', 'ls -l src', 'ls; touch made']
     await using upstream = await startUpstream([...lines.map(command), said('done')])
     const place = freshPlace(upstream)
@@ -110,7 +110,7 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     assert.equal(existsSync(join(place.root, 'made')), false)
   })
 
-  test('--yes asks for no command, and decides on no memory', async () => {
+  test('--yes runs commands without asking, and decides no memory proposal', async () => {
     const place = freshPlace()
     const chat = startChat(place, ['--demo', '--yes'])
     chat.line('mend the cart')
@@ -137,7 +137,7 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     assert.equal((await json(place, ['verify', 's'])).ok, true)
   })
 
-  test('a chat that was killed in the midst of a command says so, and goes on without running it again', async () => {
+  test('a chat killed during a command reports that on restart, and does not run the command again', async () => {
     await using upstream = await startUpstream([
       command('echo begun >> log; sleep 60'),
       said('I looked, and it had begun.'),
@@ -160,7 +160,7 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     assert.match(JSON.stringify(upstream.requests[1]!.json.messages.at(-1)), /interrupted/)
   })
 
-  test('a polite kill ends the command that runs, and then the chat', async () => {
+  test('SIGTERM ends the running command and then the chat', async () => {
     await using upstream = await startUpstream([command('echo $$ > p; mv p pid; sleep 60')])
     const place = freshPlace(upstream)
     const chat = startChat(place, ['--yes', '--session', 's'], { isProcess: true })
@@ -174,7 +174,7 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     assert.equal((await json(place, ['verify', 's'])).ok, true)
   })
 
-  test('a model that refuses is told of, and the chat goes on', async () => {
+  test('an error of the model is shown, and the chat continues', async () => {
     const error = { status: 401, body: { error: { message: 'bad key' } } }
     await using upstream = await startUpstream([{ error }, said('Better.')])
     const chat = startChat(freshPlace(upstream))
@@ -186,7 +186,7 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     assert.equal(await chat.ended, 0, chat.errors)
   })
 
-  test('sessions are forked, left, found again and written to files', async () => {
+  test('sessions can be forked, left, found again and exported', async () => {
     await using upstream = await startUpstream(() => said('All right.'))
     const place = freshPlace(upstream)
     writeFileSync(join(place.root, 'taken.json'), '')
@@ -231,7 +231,7 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     assert.match(listed, /^SESSION[\s\S]*two[\s\S]*one/)
   })
 
-  test('old entries become a summary when the user says so, after saying what would go, and come back', async () => {
+  test('/compact shows what it would summarise, summarises on confirmation, and can be undone', async () => {
     const long = 'All of this has been looked at and nothing was found in it. '.repeat(40)
     await using upstream = await startUpstream(() => said(long))
     const place = freshPlace(upstream)
@@ -252,7 +252,7 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     assert.ok(whole.tokens > compacted.tokens, `${compacted.tokens} of ${whole.tokens}`)
   })
 
-  test('another model or persona answers from then on, in the same session', async () => {
+  test('switching the model or persona applies from the next answer on, in the same session', async () => {
     await using upstream = await startUpstream(() => said('Yes.'))
     const chat = startChat(freshPlace(upstream), ['--session', 's'])
     for (const line of [
@@ -275,7 +275,7 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     assert.equal(upstream.requests[3]!.json.messages.length, 8)
   })
 
-  test('a copy of the session of another client is the one that the agent goes on with', async () => {
+  test("the agent continues in a copy of another client's session", async () => {
     await using upstream = await startUpstream(() => said('Yes.'))
     const place = freshPlace(upstream)
     await using pal = await openPalimpsest({ home: place.home })
@@ -297,7 +297,7 @@ describe('palimpsest chat in a pipe', LIMIT, () => {
     assert.match(upstream.requests[1]!.body, /from elsewhere.*go on.*go on/)
   })
 
-  test('two ways to choose a session are one too many, and no key says what to do', async () => {
+  test('two options that choose a session are refused, and a missing key is explained', async () => {
     const place = freshPlace()
     const both = startChat(place, ['--resume', '--session', 'x'])
     assert.equal(await both.ended, 2)

@@ -17,12 +17,12 @@ const folder = mkdtempSync(join(tmpdir(), 'palimpsest-slash-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('slash commands', () => {
-  test('are told from requests that begin with a slash', () => {
+  test('are distinguished from requests that begin with a slash', () => {
     for (const text of ['/help', '/undo e3', '/', '/?']) assert.equal(isSlash(text), true, text)
     for (const text of ['/etc/hosts is wrong', ' /help', 'help', '//x']) assert.equal(isSlash(text), false, text)
   })
 
-  test('are found by name and alias, and the nearest is suggested', () => {
+  test('are found by name and alias; for an unknown one the nearest is suggested', () => {
     assert.equal(findSlash('/undo e3 e4').slash.name, 'undo')
     assert.deepEqual(findSlash('/undo  e3  e4 ').args, ['e3', 'e4'])
     assert.equal(findSlash('/exit').slash.name, 'quit')
@@ -37,20 +37,20 @@ describe('slash commands', () => {
     for (const [text, message] of cases) assert.throws(() => findSlash(text), message)
   })
 
-  test('complete at Tab, and nothing else does', () => {
+  test('are completed with Tab, and other text is not', () => {
     assert.deepEqual(completeSlash('/co'), ['/context ', '/compact ', '/cost ', '/continue '])
     assert.deepEqual(completeSlash('/undo e'), [])
     assert.deepEqual(completeSlash('fix /co'), [])
   })
 
-  test('are all in docs/chat.md, and no other is', () => {
+  test('match those in docs/chat.md', () => {
     const page = readFileSync(join(import.meta.dirname, '../../../docs/chat.md'), 'utf8')
     const rows = [...page.matchAll(/^\| `\/([a-z-]+)(?: [^`]*)?` \|/gm)].map(([, name]) => name)
     assert.deepEqual(rows.sort(), SLASHES.map(({ name }) => name).sort())
   })
 })
 
-test('the lines of a request are joined until one does not go on', () => {
+test('lines of a request are joined while they end with a backslash', () => {
   const request = new Request()
   assert.deepEqual(
     [request.add('a\\'), request.add('b', true), request.add('c\\\\')],
@@ -58,7 +58,7 @@ test('the lines of a request are joined until one does not go on', () => {
   )
 })
 
-test('the history is kept in the home, for its owner, and damaged lines are passed over', () => {
+test('the history is a private file in the home, and damaged lines are skipped', () => {
   const path = join(folder, 'chat-history.jsonl')
   const history = new History(folder)
   for (const entry of ['one', 'two\nlines', 'two\nlines', '  ']) history.add(entry)
@@ -68,7 +68,7 @@ test('the history is kept in the home, for its owner, and damaged lines are pass
   assert.deepEqual(new History(join(folder, 'not', 'there')).newestFirst, [])
 })
 
-test('a long history is shortened, and keeps what is newest', () => {
+test('a long history loses its oldest lines', () => {
   const home = mkdtempSync(join(folder, 'long-'))
   const lines = Array.from({ length: 2500 }, (_, i) => `${JSON.stringify(`entry ${i}`)}\n`)
   writeFileSync(join(home, 'chat-history.jsonl'), lines.join(''))
@@ -76,7 +76,7 @@ test('a long history is shortened, and keeps what is newest', () => {
   assert.equal(readFileSync(join(home, 'chat-history.jsonl'), 'utf8').split('\n').length, 1001)
 })
 
-test('the shares of the context come to the tokens of the view', async () => {
+test('the shares of the context add up to the tokens of the view', async () => {
   const pal = await openPalimpsest({ home: ':memory:' })
   const session = await openSmall(pal)
   const { tokens } = await session.view({ plan: false })
@@ -88,7 +88,7 @@ test('the shares of the context come to the tokens of the view', async () => {
   await pal.close()
 })
 
-test('a session that nobody named gets the day, and a number from the second on', async () => {
+test('an unnamed session is named after the day, with a number from the second on', async () => {
   const taken = new Set<string>()
   const pal = { find: async (id: string) => (taken.has(id) ? ({ id } as never) : undefined) }
   const day = new Date(2026, 2, 4).getTime()
@@ -97,7 +97,7 @@ test('a session that nobody named gets the day, and a number from the second on'
   assert.deepEqual([first, await newSessionName(pal, day)], ['chat-2026-03-04', 'chat-2026-03-04-2'])
 })
 
-test('the status says how full the window is, what was cached and what it cost', () => {
+test('the status shows how full the window is, the cached share and the cost', () => {
   const line = statusLine({ context: { tokens: 50_000, window: 200_000, cached: 45_000 }, cost: 0.0123, steps: 1 })
   assert.equal(paintLine(line, false), '███░░░░░░░░░ 25% of 200k · 90% cached · $0.0123 · 1 step')
   assert.equal(paintLine(statusLine({ cost: 0 }), false), '$0')

@@ -18,7 +18,7 @@ const said = (text: string): Turn => ({ text, usage: { input: 1000, cacheRead: 3
 const command = (line: string): Turn => ({ calls: [{ name: 'run_command', input: { command: line } }] })
 
 describe('palimpsest chat on a terminal', { skip: NO_TERMINAL, timeout: 600_000 }, () => {
-  test('renders Markdown, folds calls, says how the session stands, and unfolds a call again', async () => {
+  test("renders Markdown, collapses calls, shows the session's status, and expands a call", async () => {
     const turns = [{ text: 'I look.', ...command('echo hidden output') }, said('# Found\n\nIt is **there**: `x`')]
     await using upstream = await startUpstream(turns)
     const chat = startChat(freshPlace(upstream), ['--yes'], { terminal: {} })
@@ -40,7 +40,7 @@ describe('palimpsest chat on a terminal', { skip: NO_TERMINAL, timeout: 600_000 
     )
   })
 
-  test('Ctrl-C stops a turn and keeps the session; twice at the prompt it leaves', async () => {
+  test('Ctrl-C stops a turn and keeps the session; pressed twice at the prompt, it exits', async () => {
     await using upstream = await startUpstream([command('touch begun; sleep 60'), said('Going on.')])
     const place = freshPlace(upstream)
     const chat = startChat(place, ['--yes'], { terminal: {} })
@@ -61,7 +61,7 @@ describe('palimpsest chat on a terminal', { skip: NO_TERMINAL, timeout: 600_000 
     assert.equal(upstream.requests.length, 2)
   })
 
-  test('what is typed while the agent works comes next, and answers no question', async () => {
+  test('text typed while the agent works is the next request, and answers no question', async () => {
     const log = 'echo begun > log'
     await using upstream = await startUpstream([command(log), said('Not done.'), said('As you say.')])
     const place = freshPlace(upstream)
@@ -80,7 +80,7 @@ describe('palimpsest chat on a terminal', { skip: NO_TERMINAL, timeout: 600_000 
     assert.equal(await chat.ended, 0)
   })
 
-  test('a paste, Alt-Enter and the history keep several lines together, in the next chat too', async () => {
+  test('pastes, Alt-Enter and the history keep several lines together, also in the next chat', async () => {
     await using upstream = await startUpstream(() => said('Read.'))
     const place = freshPlace(upstream)
     const chat = startChat(place, [], { terminal: {} })
@@ -100,7 +100,7 @@ describe('palimpsest chat on a terminal', { skip: NO_TERMINAL, timeout: 600_000 
     assert.deepEqual(texts, Array(2).fill('one\n\ttwo\nthree\nfour'))
   })
 
-  test('a dumb terminal gets text and nothing else', async () => {
+  test('a dumb terminal gets plain text only', async () => {
     await using upstream = await startUpstream([command('echo x'), said('# Title\n\nDone.')])
     const chat = startChat(freshPlace(upstream), [], { terminal: { term: 'dumb' } })
     await chat.waitFor('› ')
@@ -114,7 +114,7 @@ describe('palimpsest chat on a terminal', { skip: NO_TERMINAL, timeout: 600_000 
     assert.doesNotMatch(chat.output, /\u001b/)
   })
 
-  test('NO_COLOR keeps the layout and takes the colours', async () => {
+  test('NO_COLOR keeps the layout and removes colours', async () => {
     await using upstream = await startUpstream([said('# Title\n\n- one\n- **two**')])
     const chat = startChat(freshPlace(upstream), [], { terminal: {}, env: { NO_COLOR: '1' } })
     await chat.waitFor('› ')
@@ -144,7 +144,7 @@ describe('palimpsest chat on a terminal', { skip: NO_TERMINAL, timeout: 600_000 
     assert.doesNotMatch(chat.output, /\u001b\]0;|\u001b\[2J/)
   })
 
-  test('a terminal that goes away leaves a session that can be gone on with', async () => {
+  test('after the terminal closes, the session can be continued', async () => {
     await using upstream = await startUpstream([command('echo $$ > p; mv p pid; sleep 60'), said('Here again.')])
     const place = freshPlace(upstream)
     const chat = startChat(place, ['--yes'], { terminal: {} })

@@ -35,7 +35,7 @@ const result = (id: string, name: string, text: string, isError = false): AgentE
 const text = (words: string): AgentEvent => ({ type: 'text', text: words })
 
 describe('tool calls', () => {
-  test('are one line each, with a number, what they are about and how they ended', () => {
+  test('take one line each: a number, the subject and the result', () => {
     const out = shown([
       call('a', 'read_file', { path: 'src/login.ts' }),
       call('b', 'run_command', { command: 'npm test' }),
@@ -55,7 +55,7 @@ describe('tool calls', () => {
     )
   })
 
-  test('fit the width, whatever they are given', () => {
+  test('fit the width for any input', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'grapheme' }),
@@ -70,7 +70,7 @@ describe('tool calls', () => {
     )
   })
 
-  test('unfold to what was asked and what came back, a change as a diff', () => {
+  test('expand to the arguments and the result, a change as a diff', () => {
     const collapsed = new Collapsed()
     shown(
       [
@@ -85,8 +85,8 @@ describe('tool calls', () => {
   })
 })
 
-describe('everything else of a turn', () => {
-  test('thoughts are folded, edits are one line with the sentence of the planner', () => {
+describe('other events of a turn', () => {
+  test("reasoning is collapsed, and edits take one line with the planner's sentence", () => {
     const out = shown([
       { type: 'reasoning', text: 'I should look ' },
       { type: 'reasoning', text: 'at the test first.' },
@@ -96,12 +96,12 @@ describe('everything else of a turn', () => {
     assert.match(out, /~ 4 edits \(e1 … e4\), 1,234 tokens saved: pays after 3 calls\n$/)
   })
 
-  test('words and lines stand apart', () => {
+  test('text and event lines are separated by blank lines', () => {
     const out = shown([text('One.'), call('a', 'ls', {}), result('a', 'ls', 'x'), text('Two.\n')])
     assert.equal(out, 'One.\n\n  1 ✓ ls 1 char\n\nTwo.\n')
   })
 
-  test('what was interrupted, retried or stopped is said', () => {
+  test('interruptions, retries and stops are shown', () => {
     const out = shown([
       { type: 'interrupted', calls: [{ id: 'x', name: 'run_command' }] },
       { type: 'retry', attempt: 2, wait: 1500, reason: 'overloaded' },
@@ -112,7 +112,7 @@ describe('everything else of a turn', () => {
     assert.match(out, /The key is not known\. Set another\.\n$/)
   })
 
-  test('of a subagent its calls are shown, and its words are left to its report', () => {
+  test("a subagent's calls are shown, its text only in its report", () => {
     const inner = (event: AgentEvent): AgentEvent => ({ type: 'delegated', session: 'work-sub-1', event })
     const out = shown([
       inner(text('secret words')),
@@ -124,27 +124,27 @@ describe('everything else of a turn', () => {
     assert.doesNotMatch(out, /secret/)
   })
 
-  test('a call that never came back is left as it stood', () => {
+  test('a call without a result stays as it was shown', () => {
     assert.equal(shown([call('a', 'run_command', { command: 'sleep 9' })]), '  1 · run_command sleep 9\n')
   })
 })
 
-describe('where it is shown', () => {
+describe('the output device', () => {
   const events = [text('# A\n\n'), text('b **c**'), call('a', 'ls', {}), result('a', 'ls', 'x')]
 
-  test('a pipe and a dumb terminal get no escape sequence, a pipe the Markdown as it was written', () => {
+  test('pipes and dumb terminals get no escape sequences, and pipes unchanged Markdown', () => {
     assert.equal(shown(events), '# A\n\nb **c**\n\n  1 ✓ ls 1 char\n')
     assert.doesNotMatch(shown(events, dumb), /\u001b/)
   })
 
-  test('on a terminal nothing that moves is left behind', () => {
+  test('on a terminal, no animation remains in the output', () => {
     const out = shown(events, { isTTY: true })
     const [, afterLast = ''] = out.split('1 ✓').slice(-2)
     assert.doesNotMatch(afterLast, /working/)
     assert.match(out, /\u001b\[J/)
   })
 
-  test('text in pieces is shown in a pipe as text at once', () => {
+  test('streamed text looks in a pipe like text in one piece', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: fc.constantFrom('a', '\n', '\r', ' ', '\u001b') })), pieces => {
         assert.equal(shown(pieces.map(text)), shown([text(pieces.join(''))]))
@@ -152,7 +152,7 @@ describe('where it is shown', () => {
     )
   })
 
-  test('a question stays at the bottom of a terminal, and only its answer is kept', () => {
+  test('a question stays at the bottom of the terminal, and only the answer remains', () => {
     let out = ''
     const stdout = { write: (piece: string) => (out += piece), isTTY: true, columns: 80, rows: 30 }
     const view = new TurnView(createScreen({ stdout, env: { NO_COLOR: '1' } }), new Collapsed())

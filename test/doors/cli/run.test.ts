@@ -48,7 +48,7 @@ const echo = defineCommand({
 })
 
 describe('a failure', () => {
-  test('of ours is told from one of the caller, and never with a stack', async () => {
+  test("is reported as ours or the caller's, never with a stack", async () => {
     const ours = await run(failing(new TypeError('x is not a function')), 'fail')
     assert.equal(ours.code, INTERNAL_EXIT)
     assert.match(ours.stderr, /^palimpsest: This is a bug in palimpsest: x is not a function\.[^\n]*\(INTERNAL\)\n$/)
@@ -64,18 +64,18 @@ describe('a failure', () => {
     )
   })
 
-  test('that is no error at all is still one line', async () => {
+  test('that is not an Error is still one line', async () => {
     assert.match((await run(failing('just words'), 'fail')).stderr, /^palimpsest: [^\n]*just words[^\n]*\n$/)
   })
 
-  test('cannot write to the terminal what it quotes', async () => {
+  test('cannot send control characters from quoted text to the terminal', async () => {
     const { stderr } = await run(failing(new PalimpsestError('INVALID_INPUT', 'bad \u001b[2J')), 'fail')
     assert.doesNotMatch(stderr, /\u001b/)
   })
 })
 
 describe('a command', () => {
-  test('gets its arguments and options, with those of the program before or behind its name', async () => {
+  test('gets its arguments and options; global options may come before or after its name', async () => {
     const { code, stdout } = await run(echo, '--home', '/h', '--json', 'echo', 'a', '--loud', 'b', '--times', '2')
     assert.equal(code, 1)
     assert.deepEqual(JSON.parse(stdout), { said: ['A', 'B'], times: '2', home: '/h' })
@@ -93,13 +93,13 @@ describe('a command', () => {
     assert.equal((await run(echo, 'echo', 'a', 'b', 'c', 'd')).code, 1)
   })
 
-  test('takes everything behind -- as arguments', async () => {
+  test('takes everything after -- as arguments', async () => {
     const { stdout } = await run(echo, 'echo', '--json', '--', '--loud')
     assert.deepEqual(JSON.parse(stdout).said, ['--loud'])
   })
 })
 
-test('input is read from stdin for -, and numbers are whole', async () => {
+test('input is read from stdin for -, and numeric options must be whole numbers', async () => {
   assert.equal(await readInput('-', world('hello').io), 'hello')
   assert.throws(() => jsonIn('{', '-'), { code: 'FORMAT_BROKEN' })
   assert.equal(wholeNumber('12', 'N'), 12)

@@ -10,7 +10,7 @@ after(() => rm(folder, { recursive: true, force: true }))
 const file = join(folder, 'palimpsest.json')
 const run = (args: string[], env = {}) => runCli(['config', ...args, '--home', join(folder, 'home')], { env })
 
-test('what is set is said with where it came from, set, refused where it is wrong, and unset', async () => {
+test('settings are shown with their source, set, refused if invalid, and unset', async () => {
   await writeFile(file, '{\n    "model": "claude-sonnet-4-5"\n}\n')
   assert.equal((await run(['set', 'keep', 'more'])).code, 0)
   assert.equal((await run(['set', 'agent.limits.steps', '12'])).code, 0)

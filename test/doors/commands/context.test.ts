@@ -31,7 +31,7 @@ const cli = async (...args: string[]) => {
   return JSON.parse(ran.stdout)
 }
 
-test('parts are listed by cost, priced, taken out and put back, by the name that the agent knows', async () => {
+test('parts are listed by cost, priced, removed and restored, by the ids that the agent uses', async () => {
   const { parts, tokens, isCold } = await cli('context', SMALL)
   assert.ok(parts.length > 5)
   assert.deepEqual(
@@ -53,7 +53,7 @@ test('parts are listed by cost, priced, taken out and put back, by the name that
   assert.equal(unknown.code, 3, unknown.stderr)
 })
 
-test('an edit on a warm cache pays for what is behind it; on a cold one it is free, and never costs less than nothing', async () => {
+test('an edit on a warm cache pays for the text after it; on a cold cache it is free', async () => {
   await using pal = await openPalimpsest({ home })
   const session = await pal.session(SMALL, { mustExist: true })
   const timeline = await new Timelines().of(session, (await pal.find(SMALL))!)
@@ -78,7 +78,7 @@ function say(role: 'user' | 'assistant', text: string): Message {
   return { role, parts: [{ type: 'text', text }] }
 }
 
-test("what the client's compaction dropped is listed, put back, and taken out again", async () => {
+test("parts dropped by the client's compaction are listed, put back and removed again", async () => {
   const own = join(folder, 'compacted')
   {
     await using pal = await openPalimpsest({ home: own })
@@ -102,7 +102,7 @@ test("what the client's compaction dropped is listed, put back, and taken out ag
   assert.doesNotMatch(await shown(), /RAL 6005/)
 })
 
-test('the status line says tokens, what was saved and the cache; the hook speaks only when it is cold', async t => {
+test('the status line shows tokens, savings and the cache; the hook prints only on a cold cache', async t => {
   const pal = await openPalimpsest({ home: join(folder, 'served') })
   const memory = await openMemory({ home: pal.home, env: {} })
   const { url, close } = await serve({ port: 0, pal, memory, store: await openServerStore(pal.home), log: () => {} })
@@ -125,7 +125,7 @@ test('the status line says tokens, what was saved and the cache; the hook speaks
   assert.equal(none.stdout, 'palimpsest: no service is installed (palimpsest install claude)\n')
 })
 
-test('only a cold status line says what could go for nothing', () => {
+test('the status line names free edits only on a cold cache', () => {
   const status = {
     session: 's',
     tokens: 52_300,

@@ -43,7 +43,7 @@ const holds = (home: string, text: string) =>
     .filter(path => readFileSync(path).includes(text))
 
 describe('delete', () => {
-  test('shows what would go, and asks', async () => {
+  test('shows what would be deleted, and asks', async () => {
     const home = copied('asked')
     const shown = await run(home, 'delete', SMALL, '--dry-run')
     assert.match(shown.stdout, new RegExp(`1 session with \\d+ events\\n  ${SMALL} `))
@@ -53,7 +53,7 @@ describe('delete', () => {
     assert.equal((await run(home, 'show', SMALL)).code, 0)
   })
 
-  test('removes a session, keeps its forks, and verify still proves the rest', async () => {
+  test('deletes a session and keeps its forks, and verify still passes for the rest', async () => {
     const home = copied('one')
     const heads = join(folder, 'heads.json')
     writeFileSync(heads, (await run(home, 'head')).stdout)
@@ -67,7 +67,7 @@ describe('delete', () => {
     assert.match(verified.stdout, new RegExp(`deleted  ${SMALL}  \\d+ events, .* by admin:cli`))
   })
 
-  test('removes everything of a user, down to the bytes of the files', async () => {
+  test('deletes everything of a user, including the bytes in files', async () => {
     const home = copied('user')
     assert.ok(holds(home, 'xylophone-harvest').length > 0)
     const done = await run(home, 'delete', '--user', 'alice', '--yes')
@@ -78,7 +78,7 @@ describe('delete', () => {
     assert.equal((await run(home, 'show', SMALL)).code, 0)
   })
 
-  test('removes by age', async () => {
+  test('deletes sessions by age', async () => {
     const home = copied('age')
     const kept = await run(home, 'delete', '--before', '2020-01-01', '--yes', '--json')
     assert.deepEqual(JSON.parse(kept.stdout).sessions, [])
@@ -88,7 +88,7 @@ describe('delete', () => {
   })
 })
 
-test('a backup has everything, and a home made from it is the same', async () => {
+test('a backup contains everything, and restores an identical home', async () => {
   const copy = join(folder, 'backup')
   const made = await run(HOME, 'backup', copy)
   assert.equal(made.code, 0, made.stderr)

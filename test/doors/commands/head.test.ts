@@ -62,7 +62,7 @@ const keyOf = (db: DatabaseSync, id: string) =>
 const OWN = 'id >> 32 = ?'
 
 describe('head', () => {
-  test('has the length, the last hash and the time of every session', () => {
+  test('prints the length, the last hash and the time of every session', () => {
     const { format, version, sessions } = JSON.parse(readFileSync(HEADS, 'utf8'))
     assert.deepEqual([format, version], ['palimpsest-heads', 1])
     const db = new DatabaseSync(join(HOME, 'ledger.sqlite'))
@@ -77,7 +77,7 @@ describe('head', () => {
     ])
   })
 
-  test('of one session is that one of all', async () => {
+  test('of one session is its line in the list of all', async () => {
     const { code, stdout } = await runCli(['head', 'small', '--home', HOME])
     const all = JSON.parse(readFileSync(HEADS, 'utf8'))
     const of = all.sessions.filter((one: { session: string }) => one.session === 'small')
@@ -85,7 +85,7 @@ describe('head', () => {
     assert.equal((await runCli(['head', 'nobody', '--home', HOME])).code, 3)
   })
 
-  test('is not given of a ledger that does not verify', async () => {
+  test('is refused for a ledger that does not verify', async () => {
     const home = homeAfter(db => db.exec("UPDATE events SET body = body || ' ' WHERE type = 'edit'"))
     const { code, stdout, stderr } = await runCli(['head', '--home', home])
     assert.deepEqual([code, stdout], [6, ''])
@@ -94,7 +94,7 @@ describe('head', () => {
 })
 
 describe('verify --head', () => {
-  test('passes a ledger that is as it was, and one that has grown', async () => {
+  test('accepts an unchanged ledger, and one with more events', async () => {
     const home = homeAfter(() => {})
     assert.deepEqual(await verify(home, '--head', HEADS), { code: 0, stderr: '', found: [] })
     {
@@ -107,7 +107,7 @@ describe('verify --head', () => {
     assert.deepEqual(await verify(home, 'small', '--head', HEADS), { code: 0, stderr: '', found: [] })
   })
 
-  test('finds that the last event was cut off', async () => {
+  test('detects a removed last event', async () => {
     const home = homeAfter(db => {
       const key = keyOf(db, 'small')
       db.prepare(`DELETE FROM events WHERE id = (SELECT max(id) FROM events WHERE ${OWN})`).run(key)
@@ -115,7 +115,7 @@ describe('verify --head', () => {
     await assertFoundByHead(home, 'small', /has 19 events, but the kept head has 20/)
   })
 
-  test('finds that a session was emptied', async () => {
+  test('detects a session without its events', async () => {
     const home = homeAfter(db => {
       db.exec("DELETE FROM sessions WHERE id = 'fork'")
       db.prepare(`DELETE FROM events WHERE ${OWN}`).run(keyOf(db, 'small'))
@@ -126,7 +126,7 @@ describe('verify --head', () => {
     assert.match(found[0][2], /has 0 events/)
   })
 
-  test('finds that a session was removed, also an empty one and the whole home', async () => {
+  test('detects a removed session, also an empty one, and a removed home', async () => {
     const without = (name: string) => homeAfter(db => db.prepare('DELETE FROM sessions WHERE id = ?').run(name))
     await assertFoundByHead(without('fork'), 'fork', /was removed/)
     await assertFoundByHead(without('empty'), 'empty', /was removed/)
@@ -135,7 +135,7 @@ describe('verify --head', () => {
     assert.deepEqual(found.map(([session]: string[]) => session).toSorted(), ['empty', 'fork', 'small'])
   })
 
-  test('finds that an event was changed and every hash computed anew', async () => {
+  test('detects a changed event, even with all hashes computed again', async () => {
     const home = homeAfter(db => {
       db.exec("DELETE FROM sessions WHERE id = 'fork'")
       db.exec("UPDATE events SET body = replace(body, 'Now the tests', 'Now no tests')")
@@ -154,7 +154,7 @@ describe('verify --head', () => {
     assert.match(found[0][2], /was rewritten/)
   })
 
-  test('refuses a file that is no head, and a session that is not in it', async () => {
+  test('refuses a file that is not a head, and a session that is not in it', async () => {
     const broken = join(folder, 'broken.json')
     for (const text of ['{}', '{"format":"palimpsest-heads","version":1,"sessions":[{"session":"small"}]}', '[]']) {
       writeFileSync(broken, text)
@@ -169,7 +169,7 @@ describe('verify --head', () => {
   })
 })
 
-test('neither an export nor a head nor an error in JSON turns or hides what a terminal shows', async () => {
+test('exports, heads and JSON errors escape characters that reverse or hide text in a terminal', async () => {
   const home = join(folder, 'strange')
   const name = 'a\u202eb\u009bc\u007f'
   {

@@ -30,7 +30,7 @@ before(async () => {
 })
 
 describe('a file with many sessions', () => {
-  test('is not imported where nobody can be asked, and is with --yes; exported again it is the same file', async () => {
+  test('is imported only with --yes if no one can be asked, and is exported again unchanged', async () => {
     const asked = await run('asked', 'import', FILE)
     assert.equal(asked.code, 2)
     assert.match(asked.stderr, /There are \d+ sessions in 1 file .*Use --yes/)
@@ -41,7 +41,7 @@ describe('a file with many sessions', () => {
     assert.equal((await run('copy', 'verify')).code, 0)
   })
 
-  test('compressed is the same, and a folder of such files too', async () => {
+  test('can be compressed or in a folder', async () => {
     const archive = join(folder, 'archive')
     mkdirSync(archive)
     writeFileSync(join(archive, 'all.json.gz'), gzipSync(readFileSync(FILE)))
@@ -52,7 +52,7 @@ describe('a file with many sessions', () => {
     assert.deepEqual([broken.code, /cannot be unpacked/.test(broken.stderr)], [5, true])
   })
 
-  test('is taken back in one go, with nothing that was there before', async () => {
+  test('is removed as a whole, without removing earlier sessions', async () => {
     const one = join(folder, 'one.json')
     writeFileSync(one, (await run('source', 'export', 's0')).stdout)
     await run('back', 'import', one)
@@ -70,7 +70,7 @@ describe('a file with many sessions', () => {
   })
 })
 
-test('the same file by the web and by the command line is the same session, and the web asks for many too', async t => {
+test('the web and the command line import the same file as the same session, and the web asks for several too', async t => {
   const home = join(folder, 'web')
   await run('web', 'import', FILE, '--yes')
   const exported = (await run('web', 'export', '--all')).stdout

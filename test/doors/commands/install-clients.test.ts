@@ -64,7 +64,7 @@ const RUNS: Record<string, { args: string[]; env?: Record<string, string>; files
 for (const [name, { args, env = {}, files = {} }] of Object.entries(RUNS)) {
   const program = join(CLIENTS, 'node_modules', '.bin', name)
   const skip = CLIENTS !== '' && existsSync(program) ? false : `${name} is not installed: npm run test:clients`
-  test(`${name} goes through the proxy by its installed settings alone`, { skip, timeout: 600_000 }, async t => {
+  test(`${name} uses the proxy with its installed settings alone`, { skip, timeout: 600_000 }, async t => {
     const home = await mkdtemp(join(tmpdir(), 'palimpsest-installed-'))
     t.after(() => rm(home, { recursive: true, force: true, maxRetries: 3 }))
     await using upstream = await (name === 'gemini' ? startGemini : startUpstream)(() => ({ text: SAID }))

@@ -40,7 +40,7 @@ async function claudeWith(text: string) {
 const installable = Object.entries(AGENTS).filter(([, { settings }]) => settings)
 
 for (const [name, agent] of installable) {
-  test(`install, then uninstall, gives the same bytes for any settings of ${name}`, async () => {
+  test(`install and uninstall together leave any settings of ${name} unchanged, byte for byte`, async () => {
     await using own = await ownHome()
     const env = { HOME: own.home }
     const { path, form } = agent.settings!(env)
@@ -67,7 +67,7 @@ for (const [name, agent] of installable) {
   })
 }
 
-test('settings that somebody changed since lose our address and nothing else', async () => {
+test('uninstall removes only our address from settings that were changed since', async () => {
   await using own = await claudeWith('{\n  "env": {},\n  "model": "opus"\n}\n')
   const { path, installed } = own
   await writeFile(path, (await readFile(path, 'utf8')).replace('opus', 'haiku'))
@@ -78,12 +78,12 @@ test('settings that somebody changed since lose our address and nothing else', a
   assert.equal(await readFile(path, 'utf8'), after)
 })
 
-test('a status line of the user stays', async () => {
+test('an existing status line of the user is kept', async () => {
   await using own = await claudeWith('{"statusLine":{"type":"command","command":"mine"}}')
   assert.deepEqual(JSON.parse(await readFile(own.path, 'utf8')).statusLine, { type: 'command', command: 'mine' })
 })
 
-test('install, status, logs and uninstall with a service of its own', async () => {
+test('install, status, logs and uninstall work with a separate service', async () => {
   await using own = await ownHome()
   await using upstream = await startUpstream([])
   const settings = join(own.home, '.claude', 'settings.json')
@@ -135,11 +135,11 @@ async function launcherFallsBack(home: string, url: string): Promise<void> {
   assert.match(stderr, /goes straight to its provider/)
 }
 
-describe('the service is described to', () => {
+describe('the description of the service', () => {
   const spec = { command: ['/usr/bin/node', '/a b/100%/"x"$y.js', 'serve'], log: '/tmp/service.log' }
   const env = { HOME: '/home/me' }
 
-  test('systemd, which finds nothing wrong with it', async t => {
+  test('is valid for systemd', async t => {
     if (!existsSync('/usr/bin/systemd-analyze')) return t.skip('there is no systemd-analyze')
     await using own = await ownHome()
     const { text } = describeService('systemd', { ...spec, command: [process.execPath, ...spec.command.slice(1)] }, env)
@@ -152,7 +152,7 @@ describe('the service is described to', () => {
     assert.match(text, /"\/a b\/100%%\/\\"x\\"\$\$y\.js"/)
   })
 
-  test('launchd and the task scheduler, in XML that says every word of the command', async t => {
+  test('is valid XML for launchd and the task scheduler, with every argument of the command', async t => {
     const reader = 'import sys,plistlib;print("\\n".join(plistlib.loads(sys.stdin.buffer.read())["ProgramArguments"]))'
     const plist = describeService('launchd', spec, env).text
     const read = await python(reader, plist)

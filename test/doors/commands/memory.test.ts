@@ -24,7 +24,7 @@ async function idOf(cli: Cli): Promise<string> {
   return JSON.parse((await cli(['proposals', '--json'])).stdout).proposals[0].id
 }
 
-test('a proposal for a file of the workspace waits with the others, and approving it writes the file', async () => {
+test('a proposal for a workspace file is listed with the others, and approving it writes the file', async () => {
   const { cli, home } = freshCli()
   const workspace = `${home}-workspace`
   const own = join(userFolder(home, 'bob'), 'workspace')
@@ -52,7 +52,7 @@ test('a proposal for a file of the workspace waits with the others, and approvin
   assert.deepEqual([soul(workspace), soul(own)], ['Be brief.\n', 'Be verbose.\n'])
 })
 
-test('a block is written, proposed to, looked at, approved, and has a history', async () => {
+test('a block is written, proposed to, reviewed and approved, and has a history', async () => {
   const { cli } = freshCli()
   assert.equal((await cli(['set', 'goals', '--file', '-', '--title', 'My Goals'], { input: 'algebra\n' })).code, 0)
   assert.match((await cli(['list'])).stdout, /goals {2}My Goals {6}8/)
@@ -82,7 +82,7 @@ test('a block is written, proposed to, looked at, approved, and has a history', 
   assert.equal((await cli(['show', 'goals'])).stdout, 'algebra\n')
 })
 
-test('every way to propose a change does what it says', async () => {
+test('every option that proposes a change works', async () => {
   const { cli } = freshCli()
   const ways: [args: string[], body: string, kind: string][] = [
     [['--old', 'two', '--new', '2'], '# A\n\none\n\n# B\n\n2 two\n', 'edit'],
@@ -106,7 +106,7 @@ test('every way to propose a change does what it says', async () => {
   assert.equal(JSON.parse((await cli(['propose', 'fresh', '-r', 'why', '--body', 'x', '--json'])).stdout).kind, 'new')
 })
 
-test('a conflict says how to see both sides and how to settle it', async () => {
+test('a conflict message explains how to see both sides and how to settle it', async () => {
   const { cli } = freshCli()
   await cli(['set', 'b', '--body', 'one\n'])
   await cli(['propose', 'b', '--body', 'two\n', '-r', 'why'])
@@ -124,7 +124,7 @@ test('a conflict says how to see both sides and how to settle it', async () => {
   assert.match((await cli(['approve', id])).stderr, /was approved .*\(PROPOSAL_NOT_OPEN\)/)
 })
 
-test('a decided proposal shows what it changed, whatever became of the block', async () => {
+test('a decided proposal still shows its change, also after the block has changed', async () => {
   const { cli } = freshCli()
   await cli(['set', 'facts', '--body', '- likes math\n- lives in Rome'])
   await cli(['propose', 'facts', '--old', 'likes math', '--new', 'loves math', '-r', 'she said so'])
@@ -177,14 +177,14 @@ test('an export can be imported into another home, for another user', async () =
   assert.match((await second.cli(['import', path])).stderr, /not an export of memory.*\(FORMAT_BROKEN\)/)
 })
 
-test('looking at memory that is not there makes none', async () => {
+test('reading memory in a new home creates no file', async () => {
   const { cli, home } = freshCli()
   assert.match((await cli(['list'])).stderr, /ann has no memory blocks/)
   assert.equal((await cli(['show', 'b'])).code, 3)
   assert.equal(existsSync(home), false)
 })
 
-test('a schema in the home is checked by its name', async () => {
+test('a block is checked against the schema in the home that it names', async () => {
   const { cli, home } = freshCli()
   await cli(['set', 'other', '--body', ''])
   const { mkdirSync } = await import('node:fs')
@@ -194,7 +194,7 @@ test('a schema in the home is checked by its name', async () => {
   assert.match((await cli(['propose', 'p', '--body', '{}', '-r', 'why'])).stderr, /name.*\(SCHEMA_VIOLATION\)/)
 })
 
-test('blocks are searched, and what was asked for in two sessions is suggested', async () => {
+test('blocks can be searched, and requests from two sessions are suggested', async () => {
   const { cli } = freshCli()
   await cli(['set', 'style', '--body', 'Writes tests first (valid until 2020-01-01)'])
   assert.match((await cli(['search', 'test', 'first'])).stdout, /^style +Style\n +style Style Writes tests first/)
@@ -202,7 +202,7 @@ test('blocks are searched, and what was asked for in two sessions is suggested',
   assert.match((await cli(['suggest'])).stderr, /No request was repeated in two sessions/)
 })
 
-test('what is wrong with the command line is said', async () => {
+test('errors of the command line are explained', async () => {
   const { cli } = freshCli()
   assert.match(
     (await cli(['nonsense'])).stderr,

@@ -53,23 +53,23 @@ const LITE_LLM = {
 }
 
 describe('tables of others', () => {
-  test("models.dev's document: what the maker lists otherwise, of models that we have", () => {
+  test("models.dev's document gives the differences for models that we list", () => {
     assert.deepEqual(rowsFrom(MODELS_DEV, 'here'), {
       'claude-opus-5-5': { input: 3, output: 15, window: 2_000_000, source: 'here' },
     })
   })
 
-  test("LiteLLM's table: prices by token, and bands by their size", () => {
+  test("LiteLLM's table gives prices by token, and bands by size", () => {
     assert.deepEqual(rowsFrom(LITE_LLM, 'here'), {
       'gpt-6.1-sol': { input: 3, output: 12, read: 0.1, source: 'here' },
     })
   })
 
-  test('our own form: the table says nothing else than itself', () => {
+  test('our own table gives no differences from itself', () => {
     assert.deepEqual(Object.keys(rowsFrom(table, 'here') ?? {}), ['gemini-4-argon'])
   })
 
-  test('anything else is no table', () => {
+  test('other input is refused', () => {
     for (const document of [null, [], 'text', { a: 1 }, {}]) {
       const rows = rowsFrom(document, 'here')
       assert.ok(rows === undefined || Object.keys(rows).length === 0, JSON.stringify(document))
@@ -90,7 +90,7 @@ describe('palimpsest models', () => {
     assert.equal((await run(home, 'nothing')).code, 2)
   })
 
-  test('update writes what a source says otherwise into palimpsest.json, and leaves own rows alone', async () => {
+  test("update writes differences of a source into palimpsest.json, and leaves the user's rows unchanged", async () => {
     const own = { model: 'claude-opus-5-5', models: { 'gpt-6.1-sol': { input: 7 } } }
     const { home, config } = newHome('update', own)
     const server = createServer((_, response) => response.end(JSON.stringify(MODELS_DEV))).listen(0, '127.0.0.1')
@@ -108,7 +108,7 @@ describe('palimpsest models', () => {
     assert.equal(modelInfo('claude-opus-5-5', models).input, 3)
   })
 
-  test('a source that cannot be read, or is no table, is told', async () => {
+  test('an unreadable source, or one that is not a table, is reported', async () => {
     const { home } = newHome('broken')
     assert.match((await run(home, 'update', join(folder, 'none.json'))).stderr, /Cannot read/)
     const file = join(folder, 'odd.json')

@@ -66,7 +66,7 @@ const run = async (...args: string[]) => {
   return JSON.parse(stdout)
 }
 
-test('report, replay, import and stats say the same sum, by the prices that the user has set', async () => {
+test("report, replay, import and stats give the same sum, by the user's prices", async () => {
   const { totals, models } = await run('report', file)
   assert.ok(isCent(totals.billedUsd, BILL), `report says ${totals.billedUsd}`)
   const haiku = models.find(({ name }: { name: string }) => name === 'claude-haiku-4-5')
@@ -81,12 +81,12 @@ test('report, replay, import and stats say the same sum, by the prices that the 
   assert.ok(isCent(why, BILL), `why says ${why}`)
 })
 
-test('of a file with several sessions, why says which one it looks at', async () => {
+test('for a file with several sessions, why names the session that it shows', async () => {
   const { stderr } = await runCli(['why', file, '--home', home])
   assert.match(stderr, /the longest of 2 sessions in the file, abc\. Import it to look at abc#2;/)
 })
 
-test('without a command it is the whole last session: each call by its own model, segments and subagents too', async () => {
+test('without a command, the sum is that of the whole last session: each call by its own model, with segments and subagents', async () => {
   const { last } = await run()
   assert.deepEqual([last.id, last.calls, last.file], ['abc', 4, file])
   assert.ok(isCent(last.billedUsd, BILL + SUBAGENT), `${last.billedUsd}`)
@@ -94,7 +94,7 @@ test('without a command it is the whole last session: each call by its own model
   assert.ok(isCent(totals.billedUsd, BILL + SUBAGENT) && isCent(totals.subagents.billedUsd, SUBAGENT))
 })
 
-test('the calls that a fork has copied count once, also where two files are replayed', async () => {
+test('calls that a fork copied count once, also when two files are replayed', async () => {
   const [asked, answered] = call({ input: 500 })
   const copied = [asked!, answered!].map(text => ({ ...JSON.parse(text), forkedFrom: { sessionId: 'one' } }))
   const one = await put('forks/one.jsonl', [asked!, answered!], 100)
@@ -104,7 +104,7 @@ test('the calls that a fork has copied count once, also where two files are repl
   assert.ok(isCent(rows[0].dollars, (500 + 700) * 0.001), `${rows[0].dollars}`)
 })
 
-test("the page's slider is of every session, also of those that opencode keeps in one folder", async () => {
+test("the slider of the report covers every session, also those in opencode's folder", async () => {
   const storage = 'opencode/storage'
   for (const n of [1, 2]) {
     const session = `ses_${n}`
@@ -131,7 +131,7 @@ test("the page's slider is of every session, also of those that opencode keeps i
   assert.match(await readFile(page, 'utf8'), /replayed on all 2 sessions/)
 })
 
-test('what a report leaves out by its limit is said', async () => {
+test('a report states what its limit leaves out', async () => {
   for (const name of ['x', 'y', 'z']) await put(`many/${name}.jsonl`, call({ input: 1 }), 10)
   const { stderr, stdout } = await runCli(['report', join(folder, 'many'), '--limit', '1', '--json', '--home', home])
   assert.equal(JSON.parse(stdout).left, 2, stderr)
@@ -140,7 +140,7 @@ test('what a report leaves out by its limit is said', async () => {
   assert.match(told.stderr, /1 older file left out of all sums: raise --limit, which is 2 sessions\./)
 })
 
-test('a price that nobody knows is said to be assumed, by every command', async () => {
+test('every command says that an unknown price is assumed', async () => {
   const unknown = await put('odd/odd.jsonl', call({ input: 10, model: 'acme-one' }), 10)
   const page = join(folder, 'odd.html')
   const said = /The price of acme-one is not known; it is taken for claude-sonnet-4-5/

@@ -9,7 +9,7 @@ const named = async (values: PlannerValues, usual = 'thrifty') => {
   return typeof planner === 'string' ? planner : planner?.name
 }
 
-test('options name a preset, or tune the usual one', async () => {
+test('options choose a preset, or tune the default one', async () => {
   assert.equal(await named({}), undefined)
   assert.equal(await named({ policy: 'seed-003' }), 'seed-003')
   assert.equal(await named({ keep: 'more' }), 'thrifty')
@@ -17,7 +17,7 @@ test('options name a preset, or tune the usual one', async () => {
   assert.equal(await named({ policy: 'stale-output', anchor: 'off' }), 'stale-output')
 })
 
-test('a wrong option is told with what is allowed', async () => {
+test('an invalid option is refused with the allowed values', async () => {
   const wrong: [PlannerValues, RegExp][] = [
     [{ keep: 'lots' }, /keep is "lots"; allowed: least, less, normal, more, most/],
     [{ policy: 'stale-output', keep: 'more' }, /--keep is for the presets thrifty and agent, not for stale-output/],
@@ -46,7 +46,7 @@ async function worked(session: Session): Promise<{ anchors: number; moved: numbe
   return { anchors: by('anchor'), moved: by('offload') }
 }
 
-test('anchor and marks do what they say, and the rest of the configuration stays', async () => {
+test('the options for anchors and marks work, and the rest of the configuration is kept', async () => {
   const pal = await openPalimpsest({ home: ':memory:', keepFile: async () => undefined })
   const values = { policy: 'agent', anchor: '3', marks: 'limit=500,preview=100' }
   const planner = await plannerFrom(values, { usual: 'thrifty' })

@@ -92,7 +92,7 @@ async function redactBoth(home: string): Promise<void> {
 }
 
 describe('redact', () => {
-  test('shows what would be covered, and asks', async () => {
+  test('shows what would be redacted, and asks', async () => {
     const home = copied('asked')
     const shown = await run(home, 'redact', '--secrets', '--dry-run')
     assert.match(shown.stdout, /^talk {2}GitHub token \(\d+\)$/m)
@@ -103,7 +103,7 @@ describe('redact', () => {
     assert.ok(tracesIn(home).length > 0)
   })
 
-  test('covers it in the ledger, the fork, the index and the files, and verify proves the rest', async () => {
+  test('redacts the text in the ledger, the fork, the index and the files, and verify still passes', async () => {
     const home = copied('covered')
     const heads = join(folder, 'heads.json')
     writeFileSync(heads, (await run(home, 'head')).stdout)
@@ -145,7 +145,7 @@ describe('redact', () => {
     assert.match((await run(home, 'verify')).stdout, /by admin:cli: pattern/)
   })
 
-  test('a ledger that was written anew without a redaction is still damaged', async () => {
+  test('a ledger rewritten without a redaction does not verify', async () => {
     const home = copied('damaged')
     const heads = join(folder, 'other-heads.json')
     const kept = JSON.parse((await run(home, 'head')).stdout)
@@ -156,7 +156,7 @@ describe('redact', () => {
     assert.equal(verified.code, 6, verified.stdout)
   })
 
-  test('keeps edits where they are, and leaves out reasoning that was changed', async () => {
+  test('keeps the places of edits, and removes changed reasoning', async () => {
     const home = copied('edits')
     await redactBoth(home)
     await using pal = await openPalimpsest({ home })
@@ -171,7 +171,7 @@ describe('redact', () => {
     assert.deepEqual((await session.verify()).violations, [])
   })
 
-  test('a client goes on in the same session with what it has', async () => {
+  test('a client continues in the same session with its own copy of the text', async () => {
     const home = copied('client')
     await redactBoth(home)
     await using pal = await openPalimpsest({ home })
@@ -192,7 +192,7 @@ describe('redact', () => {
     assert.deepEqual(tracesIn(home), [])
   })
 
-  test('a process that has the session open goes on without what was covered', async () => {
+  test('a process with the session open continues with the redacted text', async () => {
     const home = copied('open')
     {
       await using pal = await openPalimpsest({ home })

@@ -12,7 +12,7 @@ after(() => rmSync(home, { recursive: true, force: true }))
 
 const TOKEN = `ghp_${'aB3dE5gH7jK9'.repeat(3)}`
 
-test('secrets says where one is, and never the secret', async () => {
+test('secrets prints the place of a secret, never the secret', async () => {
   {
     await using pal = await openPalimpsest({ home })
     const session = await pal.session('deploy')

@@ -18,7 +18,7 @@ before(async () => {
     await (await pal.session(id)).append({ role: 'user', parts: [{ type: 'text', text: 'hello' }] })
 })
 
-test('tags are put on and taken off, and find the session', async () => {
+test('tags can be added and removed, and find the session', async () => {
   assert.equal((await run('tag', 'talk', 'work', 'urgent')).stdout, 'urgent\nwork\n')
   assert.equal((await run('tag', 'talk', '--remove', 'urgent')).stdout, 'work\n')
   const { sessions } = JSON.parse((await run('sessions', '--tag', 'work', '--json')).stdout)
@@ -29,7 +29,7 @@ test('tags are put on and taken off, and find the session', async () => {
   assert.equal((await run('tag', 'nobody', 'work')).code, 3)
 })
 
-test('a title is given on one line, shown, and taken back; one that is too long is refused', async () => {
+test('a title can be set on one line, shown and removed; one that is too long is refused', async () => {
   assert.equal((await run('rename', 'talk')).stdout, '')
   assert.equal((await run('rename', 'talk', 'A title\nof two lines')).stdout, 'A title of two lines\n')
   assert.match((await run('sessions')).stdout, /talk.*A title of two lines/)

@@ -21,7 +21,7 @@ const line = (type: 'user' | 'assistant', n: number, message: object) =>
     message,
   })
 
-test('without a session it shows the sample, and three ways on that work', async () => {
+test('without a session, it shows the sample and three commands that work', async () => {
   const { code, stdout, stderr } = await spawnCli([], { env, cwd: folder })
   assert.equal(code, 0, stderr)
   assert.match(stdout, /this is the sample: \d+ calls/)
@@ -32,7 +32,7 @@ test('without a session it shows the sample, and three ways on that work', async
   )
 })
 
-test('with a session it says what that cost', async () => {
+test('with a session, it shows what the session cost', async () => {
   const file = join(folder, '.claude', 'projects', '-shop', 'abc.jsonl')
   await mkdir(dirname(file), { recursive: true })
   const usage = { input_tokens: 1_000_000, output_tokens: 0 }
@@ -48,7 +48,7 @@ test('with a session it says what that cost', async () => {
   assert.deepEqual(next[0].command, ['import', file])
 })
 
-test('an agent that is not there can be had; a mistyped option is one, and the command can be typed as it is said', async () => {
+test('a missing agent can be installed, a mistyped option is reported, and suggested commands can be typed as printed', async () => {
   const run = (...args: string[]) => spawnCli([...args, '--home', folder], { env, cwd: folder })
   assert.match((await run('run', '--', 'claude')).stderr, /Get it with: npm install -g @anthropic-ai\/claude-code/)
   assert.match((await run('sessions', '--jsn')).stderr, /There is no option --jsn\. Did you mean --json\?/)

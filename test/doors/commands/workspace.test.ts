@@ -12,7 +12,7 @@ after(() => rmSync(base, { recursive: true, force: true }))
 
 const run = (folder: string, ...argv: string[]) => runCli(argv, { env: { PALIMPSEST_WORKSPACE: folder } })
 
-test('path says the folder and makes nothing', async () => {
+test('path prints the folder and creates nothing', async () => {
   const folder = join(base, 'path')
   assert.deepEqual(await run(folder, 'workspace', 'path'), { code: 0, stdout: `${folder}\n`, stderr: '' })
   const other = join(base, 'other')
@@ -20,7 +20,7 @@ test('path says the folder and makes nothing', async () => {
   assert.ok(!existsSync(folder) && !existsSync(other))
 })
 
-test('init makes what is missing and leaves the rest alone', async () => {
+test('init creates missing files and leaves the rest unchanged', async () => {
   const folder = join(base, 'init')
   const first = await run(folder, 'workspace', 'init')
   assert.match(first.stdout, /^SOUL\.md\nTOOLS\.md\nAGENTS\.md\nMEMORY\.md\n/)
@@ -31,7 +31,7 @@ test('init makes what is missing and leaves the rest alone', async () => {
   assert.equal(await readFile(join(folder, 'SOUL.md'), 'utf8'), 'mine\n')
 })
 
-test('show prints what a session is given, with control characters made visible', async () => {
+test('show prints the text that a session gets, with control characters made visible', async () => {
   const folder = join(base, 'show')
   await run(folder, 'workspace', 'init')
   await writeFile(join(folder, 'SOUL.md'), 'be \u001b[31mkind\n')
@@ -42,7 +42,7 @@ test('show prints what a session is given, with control characters made visible'
   assert.match(text, /be \u001b\[31mkind/)
 })
 
-test('another word is refused with the words there are', async () => {
+test('an unknown subcommand is refused with the known ones', async () => {
   const { code, stderr } = await run(join(base, 'no'), 'workspace', 'delete')
   assert.equal(code, 2)
   assert.match(stderr, /Use workspace init, show, path, added or undo/)

@@ -140,7 +140,7 @@ describe('palimpsest mcp on stdin and stdout', () => {
     await exercise(client, where)
   })
 
-  test('remembers across a restart what was read, and what a write replaced', async () => {
+  test('remembers reads and replaced texts across a restart', async () => {
     const where = await place()
     {
       await using client = await connect(where.args)
@@ -158,7 +158,7 @@ describe('palimpsest mcp on stdin and stdout', () => {
     assert.equal(await readFile(join(where.root, 'a.txt'), 'utf8'), 'one\r\ntwo\r\n')
   })
 
-  test('offers only the tools that are asked for, and says which there are', async () => {
+  test('offers only the requested tools, and lists the known ones', async () => {
     const { args } = await place()
     await using client = await connect([...args, '--tools', 'context,workspace'])
     const names = (await client.listTools()).tools.map(({ name }) => name)
@@ -190,7 +190,7 @@ describe('palimpsest mcp on stdin and stdout', () => {
     await memory.close()
   })
 
-  test('a file that says who the agent is changes by proposal, also by file tools that reach it', async () => {
+  test('an identity file changes by proposal, also with file tools that reach it', async () => {
     const { args, home, workspace } = await place()
     await mkdir(workspace)
     await writeFile(join(workspace, 'SOUL.md'), 'Be brief.\n')
@@ -209,7 +209,7 @@ describe('palimpsest mcp on stdin and stdout', () => {
     await memory.close()
   })
 
-  test('tells the user what waits, and a client that can ask them does', async () => {
+  test('notifies the user of waiting proposals, and asks through clients that support it', async () => {
     const { args, home } = await place()
     const memory = new Memory(new SqliteMemory(join(home, 'memory.sqlite')))
     await memory.set('ada', 'goals', { body: 'Learn to sail.', by: 'user:ada' })
@@ -243,7 +243,7 @@ describe('palimpsest mcp on stdin and stdout', () => {
     await memory.close()
   })
 
-  test("all of a command's long output can be read, from the file tools alone and after a restart", async () => {
+  test("the whole of a command's long output can be read, with file tools alone and after a restart", async () => {
     const { args, home } = await place()
     const command = 'seq -f "line %g of the build" 1 20000; exit 3'
     const note = /\n\[exit code 3\]\n\[All of it: recall\(text="(\w+)", session="(.+)"\)\]$/
@@ -289,7 +289,7 @@ describe('palimpsest mcp on stdin and stdout', () => {
     assert.match((await call(client, 'run_command', { command: waiting })).text, /^gone/)
   })
 
-  test('a server that is told to stop ends the command that it runs', async () => {
+  test('a server that receives SIGTERM ends the running command', async () => {
     const { args, root } = await place()
     await using client = await connect(args)
     const command = 'echo $$ > shell; sleep 60; touch finished'
@@ -303,7 +303,7 @@ describe('palimpsest mcp on stdin and stdout', () => {
     while (isAlive(server!) || isAlive(shell)) await new Promise(resolve => setTimeout(resolve, 20))
   })
 
-  test('stdout carries the protocol only, and calls that run when stdin ends are answered', async () => {
+  test('stdout has only protocol messages, and calls that run when stdin ends are answered', async () => {
     const { args } = await place()
     const child = spawn(process.execPath, [CLI, ...args], { stdio: ['pipe', 'pipe', 'pipe'] })
     const said = text(child.stdout)
@@ -392,7 +392,7 @@ describe('/mcp over HTTP', () => {
     await exercise(client, where)
   })
 
-  test('several clients edit one file at once, and every edit is there', async () => {
+  test('several clients edit one file at once, and no edit is lost', async () => {
     await using where = await serve()
     await using a = await connectTo(where.url)
     await using b = await connectTo(where.url)
@@ -410,7 +410,7 @@ describe('/mcp over HTTP', () => {
     )
   })
 
-  test('refuses pages of other origins, other methods and what is no request', async () => {
+  test('refuses other origins, other methods and invalid requests', async () => {
     await using where = await serve()
     const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} })

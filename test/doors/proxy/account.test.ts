@@ -23,7 +23,7 @@ async function inputs(account: ProxyAccount): Promise<Record<string, readonly nu
   return Object.fromEntries(sums)
 }
 
-test('calls count from when a session was first seen, by the model that answered', async () => {
+test('calls count from the first sight of a session, under the model that answered', async () => {
   const account = new ProxyAccount()
   const [one, two] = [await pal.session('one'), await pal.session('two')]
   await call(one, 1000)
@@ -41,7 +41,7 @@ test('calls count from when a session was first seen, by the model that answered
   assert.deepEqual([calls, input], [4, 428])
 })
 
-test('a last call of which nothing is reported yet counts in the totals alone', async () => {
+test('a last call without a report counts only in the totals', async () => {
   const account = new ProxyAccount()
   const session = await pal.session('unreported')
   touch(account, session)
@@ -52,7 +52,7 @@ test('a last call of which nothing is reported yet counts in the totals alone', 
   assert.equal((await inputs(account))['claude-sonnet-4-5']![0], 2, 'no number falls')
 })
 
-test('a session that is deleted keeps the numbers that were told of it', async () => {
+test('counters keep the calls of a deleted session', async () => {
   const account = new ProxyAccount()
   const session = await pal.session('gone')
   touch(account, session)
@@ -65,7 +65,7 @@ test('a session that is deleted keeps the numbers that were told of it', async (
   assert.deepEqual(await inputs(unseen), {})
 })
 
-test('calls have the prices that the user has set', async () => {
+test("calls have the user's prices", async () => {
   const models = { 'claude-sonnet-4-5': { input: 1000, output: 0 } }
   const own = await openPalimpsest({ home: ':memory:', config: false, models })
   const account = new ProxyAccount(own)

@@ -58,7 +58,7 @@ const WORLDS: [string, Given][] = [
 ]
 
 for (const [name, given] of WORLDS) {
-  test(`on ${name}, edits, their undoing and counts are never refused`, async () => {
+  test(`on ${name}, requests after edits and undos, and token counts, are never refused`, async () => {
     await using it = await begun(given)
     await it.play(4)
     const [first] = await it.edit(3)
@@ -76,7 +76,7 @@ for (const [name, given] of WORLDS) {
   })
 }
 
-test('what is behind an edit goes as a tail, and stays away', async () => {
+test('after an edit, later reasoning is left out, and stays out', async () => {
   await using it = await begun()
   await it.play(4)
   const before = thoughtsIn(it)
@@ -98,7 +98,7 @@ test('what is behind an edit goes as a tail, and stays away', async () => {
   )
 })
 
-test('a proxy that starts anew leaves out the same', async () => {
+test('a restarted proxy leaves out the same reasoning', async () => {
   await using it = await begun()
   await it.play(4)
   await it.edit(3)
@@ -110,7 +110,7 @@ test('a proxy that starts anew leaves out the same', async () => {
   assert.equal(other.upstream.requests[0]!.body, sent)
 })
 
-test('a refusal is answered once without reasoning, remembered and told', async () => {
+test('a refused request is repeated once without reasoning, and the refusal is remembered and reported', async () => {
   await using it = await begun()
   await it.play(4)
   // The client changes what it said before: that is its own doing, and the provider refuses it.
@@ -129,7 +129,7 @@ test('a refusal is answered once without reasoning, remembered and told', async 
   assert.equal(told.length, 1)
 })
 
-test('a refusal is answered without reasoning even where the conversation is not known', async () => {
+test('a refused request of an unknown conversation is repeated without reasoning too', async () => {
   await using it = await begun()
   await it.play(4)
   await it.edit(3)
@@ -142,7 +142,7 @@ test('a refusal is answered without reasoning even where the conversation is not
   assert.equal(it.provider.refusals.length, 2)
 })
 
-test('a second refusal is passed on', async () => {
+test('a second refusal is passed to the client', async () => {
   const message = 'messages.1.content.0: Invalid `signature` in `thinking` block.'
   const error = { status: 400, body: { type: 'error', error: { type: 'invalid_request_error', message } } }
   let asked = 0
@@ -158,7 +158,7 @@ test('a second refusal is passed on', async () => {
 })
 
 for (const model of ['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-fable-5-2', 'claude-haiku-5-5', 'claude-opus-5']) {
-  test(`thrifty on ${model}: 60 rounds, no refusal`, async () => {
+  test(`thrifty runs 60 rounds on ${model} without a refusal`, async () => {
     await using it = await begun({ policy: 'thrifty', agent: { model } })
     await it.play(60)
     assert.deepEqual(it.provider.refusals, [])

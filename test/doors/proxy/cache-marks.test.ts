@@ -14,7 +14,7 @@ const marksIn = ({ cache_control, tools = [], system = [], messages }: Json): Js
   ...(cache_control ? [cache_control] : []),
 ]
 
-test('after an edit deep in the conversation what is in front of it is read from the cache', async () => {
+test('after an edit deep in the conversation, the text before it is read from the cache', async () => {
   const clock = { now: Date.parse('2026-11-17T00:00:00Z') }
   const provider = checkingAnthropic(thinkingModel(), { clock: () => clock.now })
   await using it = await setUp(provider.script, { clock: () => clock.now, policy: 'none' }, provider)
@@ -45,7 +45,7 @@ const messages = fc.array(
   { minLength: 1, maxLength: 40 },
 )
 
-test('there are never more than four marks, none where the client sets none, and one more at most', () => {
+test('there are at most four cache marks, none if the client sets none, and at most one of ours', () => {
   fc.assert(
     fc.property(messages, fc.array(fc.tuple(fc.nat(), mark), { maxLength: 4 }), fc.nat(), (list, places, cut) => {
       const body: Json = { system: [{ type: 'text', text: 'Be brief.' }], messages: structuredClone(list) }
@@ -62,7 +62,7 @@ test('there are never more than four marks, none where the client sets none, and
 const plain = (body: Json) =>
   JSON.parse(JSON.stringify(body, (key, value) => (key === 'cache_control' ? undefined : value)))
 
-describe('marks of a client', () => {
+describe('cache marks of a client', () => {
   const short = { type: 'ephemeral' }
   const long = { type: 'ephemeral', ttl: '1h' }
   const said = (text: string, cache_control?: object, type = 'text') => ({
@@ -78,13 +78,13 @@ describe('marks of a client', () => {
     )
   const moved = (before: object[], after: object[]) => places(withMarks(before as never, after as never))
 
-  test('stay where their blocks do', () => {
+  test('stay with unchanged blocks', () => {
     const list = [said('a', long), said('b'), said('c', short)]
     assert.equal(withMarks(list as never, list as never), list as never)
     assert.deepEqual(moved(list, list), ['0 1h', '2 5m'])
   })
 
-  test('move to the nearest block before, that can carry one and has none, when theirs is edited away', () => {
+  test('move to the nearest earlier block that can have one, if an edit removes their block', () => {
     const before = [said('a'), said('b'), said('c', long), said('d'), said('e', short)]
     assert.deepEqual(moved(before, [said('a'), said('b'), said('x'), said('d'), said('e', short)]), ['3 1h', '4 5m'])
     assert.deepEqual(moved(before, [said('a'), said('x'), said('y', undefined, 'thinking'), said('e', short)]), [
@@ -96,7 +96,7 @@ describe('marks of a client', () => {
     assert.deepEqual(moved(before, texts), ['1 5m'], 'a bare text carries none')
   })
 
-  test('that an edit brings back from another time are taken off, the first ones first', () => {
+  test('that come back with an old message are removed, the first ones first', () => {
     const before = [said('a'), said('b', short)]
     assert.deepEqual(moved(before, [said('a', long), said('b', short)]), ['1 5m'])
     assert.deepEqual(moved([said('a')], [said('a', long), said('b', short)]), [])
@@ -105,7 +105,7 @@ describe('marks of a client', () => {
   })
 })
 
-describe('one more mark', () => {
+describe('our additional mark', () => {
   const mark = { cache_control: { type: 'ephemeral' } }
   const said = (i: number, more: object = {}) => ({ role: 'user', content: [{ type: 'text', text: `${i}`, ...more }] })
   const many = (length: number) => Array.from({ length }, (_, i) => said(i))
@@ -117,7 +117,7 @@ describe('one more mark', () => {
   const changedAt = (at: number, list: Json[]) => list.with(at, said(-1))
   const last = (list: Json[]) => list.with(-1, said(list.length - 1, mark))
 
-  test('is set before the first change where more than twenty blocks are behind it', () => {
+  test('is set before the first change if more than twenty blocks follow it', () => {
     const list = last(many(30))
     assert.deepEqual(marked({ messages: list }, changedAt(9, list)), [8, 29], 'with 21 behind')
     assert.deepEqual(marked({ messages: list }, changedAt(10, list)), [29], 'with 20 behind')
@@ -125,7 +125,7 @@ describe('one more mark', () => {
     assert.deepEqual(marked({ messages: list }, changedAt(0, list)), [29], 'nothing is in front')
   })
 
-  test('goes by blocks, of which a message may have several, and a plain text is one', () => {
+  test('counts blocks: a message may have several, and a string is one', () => {
     const block = (text: string, more: object = {}) => ({ type: 'text', text, ...more })
     const threes = Array.from({ length: 9 }, (_, i) => ({
       role: 'user',
@@ -136,7 +136,7 @@ describe('one more mark', () => {
     assert.deepEqual(marked({ messages: list }, changedAt(3, list)), [10], '18 blocks and two')
   })
 
-  test('is not set for a client that marks nothing, nor beyond four', () => {
+  test('is not set if the client sets none, nor as a fifth mark', () => {
     const list = many(30)
     assert.deepEqual(marked({ messages: list }, changedAt(5, list)), [])
     const three = { system: [{ type: 'text', ...mark }], tools: [{ name: 'a', ...mark }] }
@@ -146,7 +146,7 @@ describe('one more mark', () => {
     assert.deepEqual(marked({ ...four, messages: ended }, changedAt(5, ended)), [29])
   })
 
-  test('looks at what is said, not at how: marks and the form of a text are no change', () => {
+  test('ignores cache marks and the form of a text when it looks for changes', () => {
     const list = last(many(30))
     const otherwise = list.map(({ role, content }) => ({ role, content: content[0].text }))
     assert.deepEqual(marked({ messages: list }, otherwise), [29])

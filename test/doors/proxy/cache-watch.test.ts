@@ -38,7 +38,7 @@ async function begun(options: AgentOptions = {}, policy = 'none') {
   }
 }
 
-test('calls that go on miss nothing', async () => {
+test('calls that continue a conversation have no cache miss', async () => {
   await using it = await begun()
   await it.play(12)
   assert.ok((await it.calls()).every(({ miss }) => miss === undefined))
@@ -65,7 +65,7 @@ test('each miss has its cause: our edit, a pause, the client', async () => {
   assert.match(await it.proxy.metrics(), /palimpsest_busts_total\{cause="pause"\} 1/)
 })
 
-test('a provider that forgets is named, with what was believed and what came', async () => {
+test('a lost cache is attributed to the provider, with expected and reported tokens', async () => {
   let forgets = false
   await using it = await setUp(() => {
     return { text: 'yes', usage: forgets ? { cacheWrite: 30_000 } : { cacheRead: 20_000, cacheWrite: 10_000 } }
@@ -85,7 +85,7 @@ test('a provider that forgets is named, with what was believed and what came', a
   )
 })
 
-test('a prefix that is kept longer than believed is learned', async () => {
+test('a longer lifetime of a prefix is learned', async () => {
   const clock = { now: 1e12 }
   const usage = { cacheRead: 29_000, cacheWrite: 1000 }
   await using it = await setUp(() => ({ text: 'yes', usage }), { clock: () => clock.now })
@@ -98,7 +98,7 @@ test('a prefix that is kept longer than believed is learned', async () => {
   assert.equal((await it.pal.session('one')).options.model.ttl, 20 * MINUTE)
 })
 
-test('the lifetime that a request asks for counts, and what the provider reports counts more', async () => {
+test('the requested lifetime counts, and the reported one takes precedence', async () => {
   await using it = await begun({ ttl: '1h' })
   await it.play(2)
   const { ttl, write } = await it.model()
@@ -112,7 +112,7 @@ test('the lifetime that a request asks for counts, and what the provider reports
   assert.equal((await other.pal.session('one')).options.model.ttl, 60 * MINUTE)
 })
 
-test('a request that marks nothing is cached nowhere, and a beta widens the window', async () => {
+test('a request without cache marks caches nothing, and a beta header enlarges the window', async () => {
   await using it = await setUp(() => ({ text: 'yes' }))
   const send = (model: string, name: string, beta: string) =>
     fetch(`${it.url}/v1/messages`, {
@@ -130,7 +130,7 @@ test('a request that marks nothing is cached nowhere, and a beta widens the wind
   assert.equal((await modelOf('wide')).window, 1_000_000)
 })
 
-test('what OpenAI is asked for counts: lifetimes by either name', async () => {
+test('lifetimes requested from OpenAI count, under either name', async () => {
   await using it = await setUp(() => ({ text: 'yes' }))
   const ttlOf = async (name: string, body: object) => {
     await fetch(`${it.url}/v1/responses`, {
@@ -157,7 +157,7 @@ const CLEARING = {
   },
 }
 
-test('what the server clears by itself is passed through, recorded, and not doubled', async () => {
+test('clearing by the server is passed through, recorded, and not repeated', async () => {
   await using it = await begun(
     { more: CLEARING, headers: { 'anthropic-beta': 'context-management-2025-06-27' } },
     'thrifty',
@@ -174,7 +174,7 @@ test('what the server clears by itself is passed through, recorded, and not doub
   assert.deepEqual(it.upstream.requests.at(-1)!.json, it.agent.body(it.agent.messages.slice(0, -2)))
 })
 
-test('a compaction of the server is in the ledger with its summary', async () => {
+test('a compaction by the server is in the ledger with its summary', async () => {
   const content = [
     { type: 'compaction', content: 'All parts were built.' },
     { type: 'text', text: 'On it goes.' },
@@ -187,7 +187,7 @@ test('a compaction of the server is in the ledger with its summary', async () =>
   assert.deepEqual(server, [{ type: 'compaction', summary: 'All parts were built.' }])
 })
 
-test('what the provider says about its cache counts', async () => {
+test("the provider's report on its cache counts", async () => {
   let reason: string | undefined
   const usage = { cacheWrite: 30_000 }
   await using it = await setUp(() => ({

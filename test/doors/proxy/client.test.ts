@@ -9,7 +9,7 @@ const keyOf = (headers: Record<string, string>) => clientKeyOf(new Headers(heade
 const nameOf = (headers: Record<string, string>) => clientNameOf(new Headers(headers))
 
 describe('the name of a conversation', () => {
-  test('is in the first header that is there', () => {
+  test('is taken from the first matching header', () => {
     assert.deepEqual(keyOf({ 'x-palimpsest-session': ' mine ', 'thread-id': 'x' }), {
       key: 'mine',
       by: 'x-palimpsest-session',
@@ -21,7 +21,7 @@ describe('the name of a conversation', () => {
     assert.equal(keyOf({ 'thread-id': 'i'.repeat(500) })?.key.length, 'codex-'.length + 120)
   })
 
-  test('has a parent where a header names one', () => {
+  test('has a parent if a header names one', () => {
     assert.equal(keyOf({ 'thread-id': 'x', 'x-codex-parent-thread-id': 'p' })?.parent, 'codex-p')
     assert.deepEqual(keyOf({ 'x-claude-code-session-id': 's' }), { key: 'claude-s', by: 'x-claude-code-session-id' })
     const child = { 'x-claude-code-session-id': 's', 'x-claude-code-agent-id': 'a' }
@@ -32,7 +32,7 @@ describe('the name of a conversation', () => {
   })
 })
 
-test('a program is known by its own headers, or by its user agent', () => {
+test('a program is recognised by its own headers, or by its user agent', () => {
   assert.equal(nameOf({ 'x-claude-code-session-id': 's', 'user-agent': 'codex' }), 'claude-code')
   assert.equal(nameOf({ originator: 'codex_cli_rs' }), 'codex')
   assert.equal(nameOf({ originator: 'other', 'user-agent': 'opencode/1.2' }), 'opencode')
@@ -41,14 +41,14 @@ test('a program is known by its own headers, or by its user agent', () => {
   assert.equal(nameOf({}), undefined)
 })
 
-describe('a request beside the conversation', () => {
+describe('a side request', () => {
   const side = (messages: Message[], body = {}, headers = {}) => sideOf(new Headers(headers), body, messages)
   const system = (text: string): Message => ({ ...user(text), role: 'system' })
   const TITLE = 'Generate a title for this conversation: fix it'
   const SUMMARY = 'Your task is to create a detailed summary of the conversation so far.'
   const tools = { tools: [{ name: 'bash' }] }
 
-  test('is known by what is asked last, or by the system prompt in front', () => {
+  test('is recognised by the last question or by the system prompt', () => {
     assert.equal(side([user(TITLE)]), 'title')
     assert.equal(side([user(TITLE), says('A title'), user('Shorter, please.')]), undefined)
     assert.equal(side([user('Hello'), says('Yes?'), user('Write a good title for my essay.')]), undefined)
@@ -61,13 +61,13 @@ describe('a request beside the conversation', () => {
     assert.equal(side([]), undefined)
   })
 
-  test('is asked by a user, and at the beginning of what they say', () => {
+  test("is recognised only in a user's message, at its beginning", () => {
     assert.equal(side([user('fix it'), says(TITLE)]), undefined)
     assert.equal(side([user(`${'x '.repeat(2000)}${TITLE}`)]), undefined)
     assert.equal(side([user(`${'x '.repeat(9000)}${SUMMARY}`)]), 'compaction', 'a compaction also at the end')
   })
 
-  test('has no tools, but where it compacts', () => {
+  test('has no tools, except for a compaction', () => {
     assert.equal(side([user(TITLE)], tools), undefined)
     assert.equal(side([user(SUMMARY)], tools), 'compaction')
     assert.equal(side([user('go on')], { ...tools, input: [{ type: 'compaction_trigger' }] }), 'compaction')

@@ -281,7 +281,7 @@ test(`Google's SDK completes ${ROUNDS} rounds with edits, and the ledger holds w
   assert.deepEqual((await entriesOf(world.pal, session!.id)).map(keyOf), longest(world, gemini).map(keyOf))
 })
 
-test("Google's SDK gets its bytes through unchanged when nothing is edited", { skip: skipSdk }, async () => {
+test("with no edits, Google's SDK sends and receives unchanged bytes", { skip: skipSdk }, async () => {
   await using world = await worldFor(SDK_CLIENT, building(2), { policy: 'none' })
   await sdkChat(world.front.url)
   const bodies = world.upstream.requests.map(({ body }) => body)

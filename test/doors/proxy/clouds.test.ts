@@ -69,7 +69,7 @@ async function between(): Promise<Setup> {
 
 for (const { name, path, model, run } of CLOUDS) {
   for (const streams of [false, true]) {
-    test(`${name}, ${streams ? 'streamed' : 'whole'}: ${ROUNDS} rounds are edited, on the same path`, async () => {
+    test(`${name}, ${streams ? 'streamed' : 'whole'}: ${ROUNDS} rounds are edited, with an unchanged path`, async () => {
       await using it = await between()
       assert.match(await run(it.url, streams), /all of it works/)
       await it.proxy.idle()
@@ -87,7 +87,7 @@ for (const { name, path, model, run } of CLOUDS) {
   }
 }
 
-test('counting tokens on Vertex counts what would be sent, and is no turn', async () => {
+test('counting tokens on Vertex counts the edited request, and is no turn', async () => {
   await using it = await between()
   const path = `${VERTEX}/count-tokens:rawPredict`
   const body = JSON.stringify({ model: 'claude-sonnet-4-5', messages: [{ role: 'user', content: TASK }] })

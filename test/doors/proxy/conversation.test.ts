@@ -42,7 +42,7 @@ async function names({ pal, proxy }: Setup): Promise<string[]> {
   return sessionNames(pal)
 }
 
-test('a client that says which conversation it is has its sessions under that name', async () => {
+test('a client that names its conversation gets a session of that name', async () => {
   await using it = await setUp(alwaysCalls)
   await Promise.all([
     run(it.url, 'same task', 4, { 'x-claude-code-session-id': 'aa' }),
@@ -62,14 +62,14 @@ test('a client that says which conversation it is has its sessions under that na
   })
 })
 
-test('without headers, the calls that come back lead to the conversation', async () => {
+test('without headers, returned tool calls identify the conversation', async () => {
   await using it = await setUp(alwaysCalls)
   await run(it.url, 'first task', 5)
   await run(it.url, 'second task', 5)
   assert.equal((await names(it)).length, 2)
 })
 
-test('fourteen identical subagents at once are fourteen conversations', async () => {
+test('fourteen identical subagents at once are fourteen sessions', async () => {
   await using it = await setUp(alwaysCalls)
   const all = await Promise.all(Array.from({ length: 14 }, () => run(it.url, 'the same for all', 4)))
   await it.proxy.idle()
@@ -85,7 +85,7 @@ test('fourteen identical subagents at once are fourteen conversations', async ()
   assert.equal(kept.size >= 14, true, `${kept.size} conversations were kept`)
 })
 
-test('a string and a single text block are the same, and cache marks do not count', async () => {
+test('a string equals a single text block, and cache marks are ignored', async () => {
   await using it = await setUp(() => ({ text: 'yes' }))
   const mark = { cache_control: { type: 'ephemeral' } }
   await ask(it.url, [{ role: 'user', content: [{ type: 'text', text: 'a question', ...mark }] }])
@@ -97,7 +97,7 @@ test('a string and a single text block are the same, and cache marks do not coun
   assert.equal((await names(it)).length, 1)
 })
 
-test('the same body again is the same turn', async () => {
+test('a repeated body is the same turn', async () => {
   await using it = await setUp(alwaysCalls)
   const messages = await run(it.url, 'a task', 3)
   await ask(it.url, messages)
@@ -110,7 +110,7 @@ test('the same body again is the same turn', async () => {
   assert.equal(one!.body, other!.body)
 })
 
-test('the same first question later is another conversation', async () => {
+test('the same first question at a later time is another conversation', async () => {
   let now = 1_000_000
   await using it = await setUp(() => ({ text: 'yes' }), { clock: () => now })
   await ask(it.url, [{ role: 'user', content: 'what time is it?' }])
@@ -119,7 +119,7 @@ test('the same first question later is another conversation', async () => {
   assert.equal((await names(it)).length, 2)
 })
 
-test('side calls are recorded by themselves and left alone', async () => {
+test('side requests are recorded separately and not edited', async () => {
   await using it = await setUp(alwaysCalls)
   const headers = { 'x-session-id': 'cc' }
   const title = [{ role: 'user', content: 'Generate a title for this conversation: fix it' }]
@@ -139,7 +139,7 @@ test('side calls are recorded by themselves and left alone', async () => {
   assert.equal((await it.pal.session('session-cc')).fold.entries.length, messages.length)
 })
 
-test("a client's own compaction begins a new segment that knows where it comes from", async () => {
+test("a client's own compaction begins a new segment with its parent", async () => {
   await using it = await setUp(alwaysCalls)
   const headers = { 'x-claude-code-session-id': 'aa' }
   const messages = await run(it.url, 'a task', 3, headers)
@@ -162,7 +162,7 @@ test("a client's own compaction begins a new segment that knows where it comes f
   assert.ok(born?.event.type === 'decision' && /from claude-aa\b/.test(born.event.text))
 })
 
-test('a client that goes back and takes another way gets a fork', async () => {
+test('a client that goes back and continues differently gets a fork', async () => {
   await using it = await setUp(alwaysCalls)
   const headers = { 'x-claude-code-session-id': 'aa' }
   const messages = await run(it.url, 'a task', 3, headers)
@@ -178,7 +178,7 @@ test('a client that goes back and takes another way gets a fork', async () => {
   assert.equal(fork?.parent?.id, 'claude-aa')
 })
 
-test('after a restart conversations go on where they were', async t => {
+test('conversations continue after a restart', async t => {
   const home = await mkdtemp(join(tmpdir(), 'palimpsest-'))
   t.after(() => rm(home, { recursive: true }))
   const told = { 'x-claude-code-session-id': 'aa' }

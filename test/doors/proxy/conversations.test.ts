@@ -24,14 +24,14 @@ const client = (key: string, more: Partial<ClientKey> = {}): ClientKey => ({ key
 const LONG = 'This is an answer that is long enough to be told from others.'
 
 describe('a conversation without headers', () => {
-  test('is new when nothing of it is known', () => {
+  test('is new if no message of it is known', () => {
     const { locate } = start()
     const place = locate([user('hello')])
     assert.deepEqual([place.session, place.by, place.isNew], ['new-1', 'new', true])
     assert.equal(place.end, chainOf([user('hello')]).at(-1))
   })
 
-  test('goes on where its beginning was seen', () => {
+  test('continues if its beginning is known', () => {
     const { locate } = start()
     locate([user('hello')])
     const place = locate([user('hello'), says('hi'), user('more')])
@@ -40,7 +40,7 @@ describe('a conversation without headers', () => {
     assert.equal(locate([user('other'), says('hi'), user('more')]).isNew, true)
   })
 
-  test('takes the longest beginning of two', () => {
+  test('continues the one with the longest common beginning', () => {
     const { conversations, locate } = start()
     const [short, long] = [[user('a')], [user('a'), says('b'), user('c')]]
     conversations.note('short', { client: undefined, chain: chainOf(short), now: 0 })
@@ -49,7 +49,7 @@ describe('a conversation without headers', () => {
     assert.equal(locate([...short, says('x'), user('e')]).session, 'short')
   })
 
-  test('asked again at once is a retry; later, or once it has gone on, it is another', () => {
+  test('sent again at once is a retry; sent later, or after it continued, it is another conversation', () => {
     const { locate } = start()
     const ask = (now: number) => locate([user('what time is it?')], { now }).session
     assert.deepEqual([ask(0), ask(9 * MINUTE)], ['new-1', 'new-1'])
@@ -58,13 +58,13 @@ describe('a conversation without headers', () => {
     assert.equal(ask(20 * MINUTE), 'new-3')
   })
 
-  test('with a first question that is longer than a known one is no retry of that', () => {
+  test('with a longer first question than a known one is not a retry of it', () => {
     const { locate } = start()
     locate([user('a')])
     assert.equal(locate([user('a'), user('b')]).isNew, true)
   })
 
-  test('is known by the calls that come back, whatever stands before them', () => {
+  test('is recognised by returned tool calls, whatever precedes them', () => {
     const { conversations, locate } = start()
     locate([user('do it')])
     const [call, result] = bash('ls', 'a') as [Message, Message]
@@ -76,7 +76,7 @@ describe('a conversation without headers', () => {
     assert.equal(locate([user('else'), call, result, says('so'), user('x')]).isNew, true, 'only the last answer counts')
   })
 
-  test('is known by a text that we streamed, where that is long enough and made no call', () => {
+  test('is recognised by a streamed text, if it is long enough and the answer made no call', () => {
     const { conversations, locate } = start()
     locate([user('first')])
     conversations.answered('new-1', { calls: [], text: `  ${LONG}\n` })
@@ -88,7 +88,7 @@ describe('a conversation without headers', () => {
     assert.equal(locate([user('and again'), says(LONG.repeat(2)), user('more')]).isNew, true)
   })
 
-  test('may be in the ledger though it is not remembered, where somebody has answered in it', () => {
+  test('is found in the ledger if it has an answer and is no longer in memory', () => {
     const { conversations, request, locate } = start()
     assert.equal(conversations.isUnknown(request([user('a')])), false, 'nothing to go on with')
     assert.equal(conversations.isUnknown(request([user('a'), says('b'), user('c')])), true)
@@ -96,7 +96,7 @@ describe('a conversation without headers', () => {
     assert.equal(conversations.isUnknown(request([user('a'), says('b'), user('c')])), false)
   })
 
-  test('a side request has a name of its own, below the conversation where that is known', () => {
+  test('a side request is recorded under its own name, below its conversation if that is known', () => {
     const { locate } = start()
     const alone = locate([user('title, please')], { side: 'title' })
     assert.match(alone.session, /^side\.title-[0-9a-f]{8}$/)
@@ -113,7 +113,7 @@ describe('a conversation without headers', () => {
 describe('a client that names its conversation', () => {
   const aa = { client: client('aa') }
 
-  test('has its session under that name, with the parent that it names', () => {
+  test('has a session of that name, with the named parent', () => {
     const { conversations, request, locate } = start()
     assert.equal(conversations.isUnknown(request([user('a')], aa)), true)
     const child = { client: client('aa.sub', { parent: 'aa' }) }
@@ -123,7 +123,7 @@ describe('a client that names its conversation', () => {
     assert.equal(conversations.isUnknown(request([user('a')], aa)), false)
   })
 
-  test('goes on in it, and shares nothing with another name or with none', () => {
+  test('continues in it, and is kept apart from other names and unnamed requests', () => {
     const { locate } = start()
     locate([user('a')], aa)
     const more = [user('a'), says('b'), user('c')]
@@ -131,7 +131,7 @@ describe('a client that names its conversation', () => {
     assert.deepEqual([locate(more, { client: client('bb') }).session, locate(more).session], ['bb', 'new-1'])
   })
 
-  test('that begins anew has a numbered segment that knows where it comes from', () => {
+  test('that starts again gets a numbered segment with its parent', () => {
     const { conversations, locate } = start()
     locate([user('a')], aa)
     const second = locate([user('continued'), says('b'), user('c')], aa)
@@ -148,7 +148,7 @@ describe('a client that names its conversation', () => {
     assert.equal(locate([user('a'), says('b')], aa).session, 'aa')
   })
 
-  test('and asks something else without tools asks beside it', () => {
+  test('that sends an unrelated request without tools makes a side request', () => {
     const { locate } = start()
     locate([user('a')], { ...aa, hasTools: false })
     const other = locate([user('is this fine?')], { ...aa, hasTools: false })
@@ -163,7 +163,7 @@ describe('a client that names its conversation', () => {
 describe('a chain of hashes', () => {
   const talk = [user('a'), says('b'), user('c')]
 
-  test('has one for each message, and does not count system prompts in front', () => {
+  test('has one hash for each message, and ignores leading system prompts', () => {
     const system: Message = { role: 'system', parts: [{ type: 'text', text: 'be brief' }] }
     assert.equal(new Set(chainOf(talk)).size, 3)
     assert.deepEqual(chainOf([system, ...talk]), chainOf(talk))
@@ -172,7 +172,7 @@ describe('a chain of hashes', () => {
     assert.notEqual(chainOf([user('b'), user('a')])[1], chainOf([user('a'), user('b')])[1])
   })
 
-  test('is taken over from a request that begins with the same objects', () => {
+  test('reuses the hashes of an earlier request with the same objects', () => {
     const system: Message = { role: 'system', parts: [{ type: 'text', text: 'be brief' }] }
     const known = { messages: talk, chain: ['x', 'y', 'z'] }
     const longer = chainOf([...talk, says('d')], known)
@@ -185,7 +185,7 @@ describe('a chain of hashes', () => {
   })
 })
 
-test('what is remembered is forgotten when it was not asked for longest', () => {
+test('the conversation that was unused longest is forgotten first', () => {
   const map = new Remembered<number>(3)
   for (const [i, key] of ['a', 'b', 'c'].entries()) map.set(key, i)
   assert.equal(map.get('a'), 0)
@@ -199,7 +199,7 @@ test('what is remembered is forgotten when it was not asked for longest', () => 
   assert.deepEqual([map.get('c'), map.has('a'), map.has('d')], [9, false, true])
 })
 
-test('results of calls that the client only refers to are recorded', async () => {
+test('results are recorded even if the client only references their calls', async () => {
   const call = { id: 'c1', name: 'bash', input: { command: 'ls' } }
   await using it = await setUp([{ text: 'I look.', calls: [call] }, { text: 'There is nothing.' }])
   const tools = [{ type: 'function', name: 'bash', parameters: {} }]

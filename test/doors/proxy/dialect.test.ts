@@ -16,14 +16,14 @@ import { openaiChat, openaiError } from '../../../src/doors/proxy/openai-chat.ts
 import type { Usage } from '../../../src/model/types.ts'
 import { takeTier } from '../../../src/providers/pricing.ts'
 
-test('the arguments of a call are put together from their pieces', () => {
+test('the arguments of a call are joined from their pieces', () => {
   const call: CallMade = { id: 'c', name: 'bash', input: {} }
   for (const piece of ['{"a"', ':1}', undefined, 7]) addArguments(call, piece)
   assert.equal(call.input, '{"a":1}')
   addArguments(undefined, 'x')
 })
 
-test('a count that is absent or nothing is not kept, and a usual tier is not named', () => {
+test('absent and zero counts are left out, and so is the default tier', () => {
   const usage: Usage = {}
   takeCount(usage, 'cacheWrite', 0)
   takeCount(usage, 'reasoning')
@@ -37,7 +37,7 @@ test('a count that is absent or nothing is not kept, and a usual tier is not nam
   assert.deepEqual([numberAt({ a: 0 }, 'a'), numberAt({ a: '0' }, 'a'), numberAt({}, 'a')], [0, undefined, undefined])
 })
 
-test('an overflow is told by its status and its words', () => {
+test('an overflow is recognised by its status and its words', () => {
   const words = 'prompt is too long: 210000 tokens > 200000 maximum'
   assert.deepEqual(
     [400, 413, 422, 429, 500].map(status => isOverflow(status, words)),
@@ -47,7 +47,7 @@ test('an overflow is told by its status and its words', () => {
   assert.deepEqual([isOverflowText(words), isOverflowText('fine')], [true, false])
 })
 
-test('refused reasoning is told by its status and its words', () => {
+test('refused reasoning is recognised by its status and its words', () => {
   const words = 'messages.1.content.0: Invalid `signature` in `thinking` block'
   assert.deepEqual(
     [refusesReasoning(400, words), refusesReasoning(500, words), refusesReasoning(400, 'no')],
@@ -55,8 +55,8 @@ test('refused reasoning is told by its status and its words', () => {
   )
 })
 
-describe('an answer in one piece', () => {
-  test('of Anthropic: texts and calls; a body without content has neither', () => {
+describe('a whole answer', () => {
+  test('of Anthropic gives texts and calls; a body without content gives neither', () => {
     const answer = emptyAnswer()
     anthropic.whole(answer, {
       model: 'claude',
@@ -72,7 +72,7 @@ describe('an answer in one piece', () => {
 })
 
 describe('a stream', () => {
-  test('of Anthropic: the summary of a compaction comes behind its block', () => {
+  test('of Anthropic has the summary of a compaction after its block', () => {
     const answer = emptyAnswer()
     anthropic.event(answer, {
       type: 'content_block_start',
@@ -84,7 +84,7 @@ describe('a stream', () => {
     assert.deepEqual(answer.serverEdits, [{ type: 'compaction', summary: 'All parts were built.' }])
   })
 
-  test('of Chat Completions: calls by their place in the batch', () => {
+  test('of Chat Completions gives calls by their index', () => {
     const answer = emptyAnswer()
     const delta = (tool_calls: object[]) => openaiChat.event(answer, { choices: [{ delta: { tool_calls } }] })
     delta([{ index: 0, id: 'a', function: { name: 'one', arguments: '' } }])
@@ -98,7 +98,7 @@ describe('a stream', () => {
   })
 })
 
-test("an error of ours has OpenAI's shape, and says whose fault it is", () => {
+test("our own errors have OpenAI's form, and say who caused them", () => {
   const kinds = [400, 401, 499, 500, 502].map(status => {
     const { type, code } = openaiError(status, 'x')['error'] as { type: string; code: string | null }
     return [type, code]

@@ -41,7 +41,7 @@ function below(dialect: ProxyDialect, events: readonly Wire[], line = '!'): Wire
 }
 
 describe('Anthropic', () => {
-  test('tells a stream: model and usage, texts, calls with their input, errors', () => {
+  test('reads a stream: model, usage, texts, calls with their input, errors', () => {
     const answer = told(
       anthropic,
       { type: 'message_start', message: { model: 'm', usage: { input_tokens: 3, cache_read_input_tokens: 5 } } },
@@ -70,7 +70,7 @@ describe('Anthropic', () => {
     assert.equal(told(anthropic, { type: 'error', error: { type: 'overloaded' } }).error, '{"type":"overloaded"}')
   })
 
-  test('tells what the server did to the history and thinks of its cache', () => {
+  test("reads the server's edits of the history and its report on the cache", () => {
     const answer = wholly(anthropic, {
       content: [
         { type: 'compaction', content: 'so far' },
@@ -88,7 +88,7 @@ describe('Anthropic', () => {
     assert.deepEqual([answer.dropped, answer.diagnosis], [2, 'tools_changed'])
   })
 
-  test('is told how many results to leave, counted from the newest, beside its other edits', () => {
+  test('sends the number of results to keep, counted from the newest, beside other edits', () => {
     const use = (id: string) => ({ role: 'assistant', content: [{ type: 'text' }, { type: 'tool_use', id }] })
     const messages = [use('a'), { role: 'user', content: 'x' }, use('b'), use('c')]
     const keep = (value: number) => ({ type: 'tool_uses', value })
@@ -105,7 +105,7 @@ describe('Anthropic', () => {
     for (const calls of [[], ['b'], ['a', 'b', 'c']]) assert.equal(anthropic.clear!(body, calls), body, `${calls}`)
   })
 
-  test('has a text behind its system prompt, whatever form that has', () => {
+  test('gets our text after its system prompt, in any form of prompt', () => {
     const system = (given: unknown) => anthropic.addSystem({ system: given }, 'more')['system']
     assert.deepEqual(system([{ type: 'text', text: 'a' }]), [
       { type: 'text', text: 'a' },
@@ -114,7 +114,7 @@ describe('Anthropic', () => {
     assert.deepEqual([system('a'), system(''), system(undefined)], ['a\n\nmore', 'more', 'more'])
   })
 
-  test('has requests that must not be changed: sealed ones, and threads', () => {
+  test('has requests that must not be changed: sealed ones and threads', () => {
     const sealed = [{ type: 'text', text: 'x-anthropic-billing-header: v=1; cch=abc' }]
     assert.equal(anthropic.untouchable({ system: sealed }), 'pass')
     assert.equal(anthropic.untouchable({ system: [{ type: 'text', text: 'cch=abc' }] }), undefined)
@@ -127,7 +127,7 @@ describe('Anthropic', () => {
     assert.deepEqual(refused('start'), [400, 'invalid_request_error'])
   })
 
-  test('can be asked without reasoning; a message of nothing else goes', () => {
+  test('can be asked without reasoning, and messages with only reasoning are dropped', () => {
     const said = (...types: string[]) => ({ role: 'assistant', content: types.map(type => ({ type })) })
     const messages = ['odd', { role: 'user', content: 'a' }, said('thinking', 'text'), said('redacted_thinking')]
     const kept = [...messages.slice(0, 2), said('text')]
@@ -140,7 +140,7 @@ describe('Anthropic', () => {
   const end = (stop_reason: string) => ({ type: 'message_delta', delta: { stop_reason } })
   const line = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: '!' } }
 
-  test('has a line below a stream that ends a turn with text, and no other', () => {
+  test('gets a notice after a stream that ends a turn with text, and after no other', () => {
     const told = [start, said, line, stop, end('end_turn')]
     assert.deepEqual(below(anthropic, [start, said, stop, end('end_turn')]), told)
     assert.deepEqual(below(anthropic, [start, said, stop, { type: 'ping' }, end('end_turn')]), told)
@@ -154,7 +154,7 @@ describe('Anthropic', () => {
     for (const events of others) assert.deepEqual(below(anthropic, events), events)
   })
 
-  test('has a line below a whole answer that ends a turn with text, and no other', () => {
+  test('gets a notice after a whole answer that ends a turn with text, and after no other', () => {
     const answer = { stop_reason: 'end_turn', content: [{ type: 'text', text: 'a' }] }
     assert.deepEqual(anthropic.below.whole(answer, '!'), { ...answer, content: [{ type: 'text', text: 'a!' }] })
     const use = { type: 'tool_use', id: 't' }
@@ -171,14 +171,14 @@ describe('Anthropic', () => {
     )
   })
 
-  test('errors of ours say whose fault it is', () => {
+  test('our own errors say who caused them', () => {
     const types = [400, 401, 502].map(status => (anthropic.error(status, 'x')['error'] as Wire)['type'])
     assert.deepEqual(types, ['invalid_request_error', 'authentication_error', 'api_error'])
   })
 })
 
 describe('Chat Completions', () => {
-  test('tells chunks and whole completions: model, tier, usage, text, errors', () => {
+  test('reads chunks and whole completions: model, tier, usage, text, errors', () => {
     const answer = wholly(openaiChat, {
       model: 'm',
       service_tier: 'flex',
@@ -197,7 +197,7 @@ describe('Chat Completions', () => {
     assert.deepEqual(told(openaiChat, { choices: [] }, { choices: ['odd'] }, { choices: [{}] }), emptyAnswer())
   })
 
-  test('is left alone where it uses functions of old', () => {
+  test('is not changed if it uses the old functions', () => {
     const old = [{ functions: [] }, { function_call: 'auto' }]
     const said = [[{ role: 'function' }], [{ role: 'user' }, { role: 'assistant', function_call: {} }]]
     for (const body of [...old, ...said.map(messages => ({ messages }))])
@@ -206,7 +206,7 @@ describe('Chat Completions', () => {
     assert.equal(openaiChat.modelIn!('/deployments/gpt/chat/completions'), 'gpt')
   })
 
-  test('has a text in the system message that stands first, or in one of its own', () => {
+  test('gets our text in its first system message, or in a new one', () => {
     const first = (messages: unknown) => (openaiChat.addSystem({ messages }, 'more')['messages'] as Wire[])[0]
     for (const role of ['system', 'developer']) {
       assert.deepEqual(first([{ role, content: 'a' }]), { role, content: 'a\n\nmore' })
@@ -222,7 +222,7 @@ describe('Chat Completions', () => {
     choices: [{ index: 0, delta, finish_reason }],
   })
 
-  test('has a line below a stream that stops with text, and no other', () => {
+  test('gets a notice after a stream that stops with text, and after no other', () => {
     const [text, stop] = [chunk({ content: 'a' }), chunk({}, 'stop', { usage: 1 })]
     assert.deepEqual(below(openaiChat, [text, stop]), [text, chunk({ content: '!' }), stop])
     const last = chunk({ content: 'b' }, 'stop')
@@ -236,7 +236,7 @@ describe('Chat Completions', () => {
     for (const events of others) assert.deepEqual(below(openaiChat, events), events)
   })
 
-  test('has a line below one whole answer that stops with text, and no other', () => {
+  test('gets a notice after a whole answer that stops with text, and after no other', () => {
     const choice = { finish_reason: 'stop', message: { content: 'a' } }
     const told = { choices: [{ ...choice, message: { content: 'a!' } }] }
     assert.deepEqual(openaiChat.below.whole({ choices: [choice] }, '!'), told)
@@ -262,7 +262,7 @@ describe('Chat Completions', () => {
 describe('Responses', () => {
   const call = { type: 'function_call', call_id: 'c', name: 'bash', arguments: '{}' }
 
-  test('tells a stream and a whole answer alike', () => {
+  test('reads a stream and a whole answer alike', () => {
     const response = {
       model: 'm',
       usage: { input_tokens: 10, output_tokens: 4, input_tokens_details: { cached_tokens: 6 } },
@@ -285,7 +285,7 @@ describe('Responses', () => {
     assert.equal(told(openaiResponses, { type: 'response.failed', response: { error: 'x' } }).error, '"x"')
   })
 
-  test('waits while a stream may turn out an error, and is left alone where the server holds what came before', () => {
+  test('waits while a stream may still fail, and is not changed if the server has the history', () => {
     const types = ['response.created', 'response.in_progress', 'response.queued', 'response.output_text.delta']
     assert.deepEqual(
       types.map(type => openaiResponses.isOpening({ type })),
@@ -306,7 +306,7 @@ describe('Responses', () => {
   ]
   const completed = { type: 'response.completed', response: { output: [message] }, sequence_number: 8 }
 
-  test('has a line below a stream that ends with one text: in every event that tells it, and counted', () => {
+  test('gets a notice after a stream that ends with one text, in every event with that text, and in the count', () => {
     const longer = { type: 'message', content: [{ type: 'output_text', text: 'a!' }] }
     assert.deepEqual(below(openaiResponses, [...ends, completed]), [
       { type: 'response.output_text.delta', ...place, sequence_number: 5, delta: '!', logprobs: [] },
@@ -317,7 +317,7 @@ describe('Responses', () => {
     ])
   })
 
-  test('has none below a stream with calls, with another text in between, or that does not complete', () => {
+  test('gets no notice after a stream with calls, with another text in between, or without completion', () => {
     const called = { type: 'response.output_item.done', item: call }
     const others = [
       [called, ...ends, completed],
@@ -329,7 +329,7 @@ describe('Responses', () => {
     for (const events of others) assert.deepEqual(below(openaiResponses, events), events)
   })
 
-  test('has a line below a whole answer that is complete and ends with text', () => {
+  test('gets a notice after a complete whole answer that ends with text', () => {
     const answer = { status: 'completed', output: [message] }
     const longer = [{ type: 'message', content: [{ type: 'output_text', text: 'a!' }] }]
     assert.deepEqual(openaiResponses.below.whole(answer, '!'), { ...answer, output: longer })
@@ -351,7 +351,7 @@ describe('Gemini', () => {
     candidates: [{ content: { role: 'model', parts }, ...(finishReason ? { finishReason } : {}) }],
   })
 
-  test('tells texts without thoughts, calls that have ids, and its own way of counting', () => {
+  test("reads texts without thoughts, calls with ids, and Gemini's counts", () => {
     const call = (id: string) => ({ functionCall: { id, name: 'bash', args: { a: 1 } } })
     const seen = told(gemini, answer([{ text: 'hm', thought: true }, { text: 'a' }, call('c'), call(''), 'odd']), {
       modelVersion: 'm',
@@ -366,7 +366,7 @@ describe('Gemini', () => {
     assert.deepEqual(told(gemini, { candidates: [] }, { usageMetadata: {} }), emptyAnswer())
   })
 
-  test('takes both spellings: the system prompt, declared functions, what the server holds', () => {
+  test('accepts both spellings: of the system prompt, declared functions and server state', () => {
     for (const key of ['systemInstruction', 'system_instruction']) {
       assert.deepEqual(gemini.addSystem({ [key]: 'a' }, 'b'), { [key]: { parts: [{ text: 'a' }, { text: 'b' }] } })
       const parts = [{ text: 'a' }]
@@ -384,7 +384,7 @@ describe('Gemini', () => {
     assert.deepEqual(bodies.map(gemini.untouchable), ['pass', 'pass', undefined, undefined])
   })
 
-  test('has a line below what stops with text: in the last text, or behind a thought or a signature', () => {
+  test('gets a notice after an answer that stops with text: in its last text, or after a thought or a signature', () => {
     const stop = answer([{ text: 'a' }], 'STOP')
     assert.deepEqual(below(gemini, [stop]), [answer([{ text: 'a!' }], 'STOP')])
     assert.deepEqual(gemini.below.whole(stop, '!'), answer([{ text: 'a!' }], 'STOP'))
@@ -407,7 +407,7 @@ describe('Gemini', () => {
     }
   })
 
-  test('is asked for data by a type of answer or by several candidates; errors have its words', () => {
+  test('recognises requests for data by their response type or several candidates, and words errors as Gemini does', () => {
     const config = (given: Wire) => [{ generationConfig: given }, { generation_config: given }].map(gemini.below.isData)
     assert.deepEqual(config({ responseMimeType: 'application/json' }), [true, true])
     assert.deepEqual(config({ response_mime_type: 'application/json' }), [true, true])
@@ -459,7 +459,7 @@ describe('every dialect', () => {
     messages.map(({ role, parts }) => [role, parts.map(part => (part.type === 'text' ? part.text : part.type)).join()])
 
   for (const [dialect, body] of BODIES) {
-    test(`sends messages as they are now, the system prompt too: ${dialect.name}, ${JSON.stringify(body).slice(0, 60)}`, () => {
+    test(`sends edited messages and the system prompt: ${dialect.name}, ${JSON.stringify(body).slice(0, 60)}`, () => {
       const messages = dialect.read(body)!
       const [system, ...rest] = texts(messages)
       assert.deepEqual([system, rest], [['system', 'Be brief.'], [['user', 'go']]])

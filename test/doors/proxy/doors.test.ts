@@ -80,7 +80,7 @@ const ASKED: [path: string, upstream: string, body: string][] = [
 ]
 
 describe('palimpsest serve', () => {
-  test('every mount passes on what it gets, and /metrics counts from zero', async () => {
+  test('every mount forwards requests unchanged, and /metrics starts at zero', async () => {
     await using provider = await startProvider()
     await using server = await startServe('mounts', provider.url)
     const before = await (await fetch(`${server.url}/metrics`)).text()
@@ -108,7 +108,7 @@ describe('palimpsest serve', () => {
     assert.equal(sessions.length, 6)
   })
 
-  test('where a token is asked for, agents bring it beside the key of their provider', async () => {
+  test("with a required token, agents send it beside the provider's key", async () => {
     await using provider = await startProvider()
     // Beyond loopback there is no way to switch it off.
     await using server = await startServe('beyond', provider.url, ['--host', '0.0.0.0'])
@@ -188,7 +188,7 @@ const answerOf = (url: string) =>
 
 describe('palimpsest run', () => {
   for (const [name, ask, variables, upstream] of AGENTS) {
-    test(`${name} is told where the proxy is, and by nothing else`, async () => {
+    test(`${name} gets the address of the proxy, and nothing else changes`, async () => {
       await using provider = await startProvider(answerOf)
       const folder = mkdtempSync(join(base, 'bin-'))
       fakeAgent(folder, name, ask)

@@ -79,7 +79,7 @@ function goOn(body: string, question: string): string {
 }
 
 for (const { path, body, target } of CASES) {
-  test(`on ${path} an edit changes its own characters and no others`, async () => {
+  test(`on ${path} an edit changes its own characters and nothing else`, async () => {
     await using it = await setUp(() => ({ text: 'yes' }), { policy: 'none' })
     await send(it, path, body)
     assert.equal(it.upstream.requests[0]!.body, body)
@@ -94,7 +94,7 @@ for (const { path, body, target } of CASES) {
 }
 
 for (const { path, body, target } of CASES) {
-  test(`on ${path} a proxy that goes on sends what one sends that has just started`, async () => {
+  test(`on ${path} a restarted proxy sends the same bytes as one that kept running`, async () => {
     await using it = await setUp(() => ({ text: 'yes' }), { policy: 'none' })
     await send(it, path, body)
     const later: Target[] = [target, { type: 'part', entry: 4, part: 0 }]
@@ -144,7 +144,7 @@ test('a cache mark whose block is edited away moves to the block before it', asy
   )
 })
 
-test('a mark of the time when a message was recorded does not come back with it', async () => {
+test('an old cache mark does not come back with an undone edit', async () => {
   await using it = await setUp(() => ({ text: 'yes' }), { policy: 'none' })
   const said = (role: string, words: string, mark?: object) => ({
     role,
@@ -171,7 +171,7 @@ test('a mark of the time when a message was recorded does not come back with it'
   assert.match(last, /five","cache_control"/)
 })
 
-test('an edit that the user takes back is gone from the next request', async () => {
+test('an edit that the user undoes is gone from the next request', async () => {
   await using it = await setUp(() => ({ text: 'yes' }), { policy: 'none' })
   await send(it, '/v1/chat/completions', CHAT)
   await edited(it, { type: 'part', entry: 3, part: 0 }, 'cleared')
@@ -185,7 +185,7 @@ test('an edit that the user takes back is gone from the next request', async () 
   assert.equal(it.upstream.requests[2]!.body, last)
 })
 
-test('a warning names the tool by which the client can save, and none that it lacks', async () => {
+test('a warning names a tool with which the client can save, and none that it lacks', async () => {
   const warned = async (tool: string) => {
     await using it = await setUp([{ text: 'ok' }], { policy: everyTurn('w', [warn({ limit: 10 })]) })
     await send(

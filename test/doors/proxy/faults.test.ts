@@ -37,7 +37,7 @@ function narrow(rounds: number, bytes: number, path: string) {
 }
 
 for (const { name, path, run } of LOOPS) {
-  test(`${name} never sees that a request was too long`, async () => {
+  test(`${name} never gets an overflow error`, async () => {
     await using it = await setUp(narrow(20, 60_000, path))
     assert.match(await run(it.url), /all of it works/)
     const refused = it.upstream.requests.filter(({ body }) => body.length > 60_000).length
@@ -47,7 +47,7 @@ for (const { name, path, run } of LOOPS) {
   })
 }
 
-test('an overflow that a stream tells of in its second event is met in the same way', async () => {
+test('an overflow in the second event of a stream is handled in the same way', async () => {
   const { run } = LOOPS.find(({ path }) => path === '/v1/responses')!
   const error = { code: 'context_length_exceeded', message: 'too long' }
   const events = [
@@ -61,7 +61,7 @@ test('an overflow that a stream tells of in its second event is met in the same 
   assert.ok(refusing.refused > 0)
 })
 
-test('an error that is no overflow reaches the client as it is, and is not repeated', async () => {
+test('other errors reach the client unchanged and are not retried', async () => {
   const body = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }
   await using it = await setUp([{ error: { status: 529, body } }, { text: 'hello' }])
   const ask = () => post(it.url, { model: 'claude', messages: [{ role: 'user', content: 'hi' }] })
@@ -74,7 +74,7 @@ test('an error that is no overflow reaches the client as it is, and is not repea
   assert.equal((await it.pal.sessions()).length, 1)
 })
 
-test('a stream that broke off and is asked for again is one turn', async () => {
+test('an interrupted stream that is requested again is one turn', async () => {
   await using it = await setUp([{ text: 'hello you', cutAfter: 2 }, { text: 'hello you' }])
   const request = { model: 'claude', stream: true, messages: [{ role: 'user', content: 'hi' }] }
   await assert.rejects((await post(it.url, request)).text())
@@ -85,7 +85,7 @@ test('a stream that broke off and is asked for again is one turn', async () => {
   assert.equal((await it.pal.session(only!.id)).fold.entries.length, 1)
 })
 
-test('message threads are refused so that the SDK sends the whole history', async () => {
+test('message threads are refused, so that the SDK sends the whole history', async () => {
   const call: Turn = { calls: [{ name: 'read', input: { path: 'a' } }] }
   await using it = await setUp([call, call, { text: 'done' }])
   const client = new Anthropic({ baseURL: it.url, apiKey: 'x', maxRetries: 0 })
@@ -112,7 +112,7 @@ test('message threads are refused so that the SDK sends the whole history', asyn
   assert.ok(it.upstream.requests.every(({ json }) => json.thread === undefined))
 })
 
-test('a thread that goes on is one that nobody knows here', async () => {
+test('a thread that continues is refused as unknown', async () => {
   await using it = await setUp([])
   const thread = { type: 'continue', previous_message_id: 'msg_1' }
   const response = await post(it.url, { model: 'claude', thread, messages: [] })
@@ -120,7 +120,7 @@ test('a thread that goes on is one that nobody knows here', async () => {
   assert.match(await response.text(), /thread_not_found/)
 })
 
-test('a request with previous_response_id goes by untouched and unrecorded', async () => {
+test('a request with previous_response_id is forwarded unchanged and not recorded', async () => {
   await using it = await setUp([{ text: 'yes' }])
   const body = '{"model":"gpt-5", "previous_response_id":"resp_1","input":"and?"}'
   const response = await fetch(`${it.url}/v1/responses`, { method: 'POST', body })
@@ -129,7 +129,7 @@ test('a request with previous_response_id goes by untouched and unrecorded', asy
   assert.deepEqual(await it.pal.sessions(), [])
 })
 
-test('a request with functions, the old form of tools, goes by untouched and unrecorded', async () => {
+test('a request with functions (the old form of tools) is forwarded unchanged and not recorded', async () => {
   const call = '{"role":"assistant","content":null,"function_call":{"name":"f", "arguments":"{}"}}'
   const bodies = [
     '{"model":"gpt-4o","functions":[ {"name":"f"} ],"messages":[{"role":"user","content":"go"}]}',
@@ -145,7 +145,7 @@ test('a request with functions, the old form of tools, goes by untouched and unr
   assert.deepEqual(await it.pal.sessions(), [])
 })
 
-test('a request that carries a checksum of itself goes by untouched and unrecorded', async () => {
+test('a request with a checksum of its body is forwarded unchanged and not recorded', async () => {
   await using it = await setUp([{ text: 'yes' }])
   const system = [{ type: 'text', text: 'x-anthropic-billing-header: cc_version=2; cch=d132d; cc_prompt_index=0;' }]
   assert.equal(
@@ -155,7 +155,7 @@ test('a request that carries a checksum of itself goes by untouched and unrecord
   assert.deepEqual(await it.pal.sessions(), [])
 })
 
-test('when the ledger fails, the client’s own bytes go upstream and the fault is logged', async () => {
+test("when the ledger fails, the client's own bytes are sent and the error is logged", async () => {
   class Full extends SqliteLedger {
     override append(): Promise<boolean> {
       throw new PalimpsestError('STORE_FULL', 'The disk is full.')
@@ -182,7 +182,7 @@ class SlowDisk extends SqliteLedger {
   }
 }
 
-test('a request does not wait for the disk, and its answer does', async () => {
+test('a request does not wait for the disk, but its answer does', async () => {
   const store = new SlowDisk(':memory:')
   const pal = await openPalimpsest({ store, home: ':memory:' })
   const asked = Promise.withResolvers<void>()
@@ -205,7 +205,7 @@ test('a request does not wait for the disk, and its answer does', async () => {
   assert.equal((await answer).status, 200)
 })
 
-test('a disk that fails costs the promise that it is kept, not the answer', async () => {
+test('when the disk fails, the answer still arrives, without the promise that it is stored', async () => {
   const store = new SlowDisk(':memory:')
   const pal = await openPalimpsest({ store, home: ':memory:' })
   store.disk.promise.catch(() => {})
@@ -217,7 +217,7 @@ test('a disk that fails costs the promise that it is kept, not the answer', asyn
   assert.ok(it.faults.length > 0 && it.faults.every(line => line.includes('STORE_FAILED')))
 })
 
-test('a ledger that somebody holds costs the record of a while, and it is made up for', async t => {
+test('while another process locks the ledger, requests are answered, and are recorded later', async t => {
   const home = await mkdtemp(join(tmpdir(), 'palimpsest-'))
   t.after(() => rm(home, { recursive: true }))
   const path = join(home, 'ledger.sqlite')
@@ -263,7 +263,7 @@ test('the key of the provider is nowhere in the home', async t => {
   }
 })
 
-test('ids that a client uses twice cost the ledger, not the client', async () => {
+test('ids that a client uses twice cause no error for the client', async () => {
   await using it = await setUp(() => ({ calls: [{ id: 'call_0', name: 'bash', input: {} }], text: 'x' }))
   const messages: unknown[] = [{ role: 'user', content: 'go' }]
   for (let i = 0; i < 3; i++) {
