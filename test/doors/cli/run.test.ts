@@ -48,7 +48,7 @@ const echo = defineCommand({
 })
 
 describe('a failure', () => {
-  test("is reported as ours or the caller's, never with a stack", async () => {
+  test("is reported as internal or as the caller's, never with a stack", async () => {
     const ours = await run(failing(new TypeError('x is not a function')), 'fail')
     assert.equal(ours.code, INTERNAL_EXIT)
     assert.match(ours.stderr, /^palimpsest: This is a bug in palimpsest: x is not a function\.[^\n]*\(INTERNAL\)\n$/)

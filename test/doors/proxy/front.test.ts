@@ -16,7 +16,7 @@ describe('a port with a token', () => {
     return [response.status, ((await response.json()) as { path?: string }).path]
   }
 
-  test('lets in who has it, in a header or at the beginning of the path, which goes on without it', async () => {
+  test('accepts requests with the token in a header or at the beginning of the path, and removes it from the path', async () => {
     await using front = await open()
     const header = { 'x-palimpsest-token': 'se/cret' }
     assert.deepEqual(await ask(`${front.url}/v1/models?a=1`, header), [200, '/v1/models?a=1'])
@@ -24,7 +24,7 @@ describe('a port with a token', () => {
     assert.deepEqual(await ask(`${front.url}/key/se%2Fcret`), [200, '/'])
   })
 
-  test('lets in nobody else', async () => {
+  test('refuses all other requests', async () => {
     await using front = await open()
     for (const path of ['/v1/models', '/key/other/v1', '/key/', '/v1/key/se%2Fcret', '/keys/se%2Fcret']) {
       assert.deepEqual(await ask(front.url + path), [401, undefined], path)
@@ -35,7 +35,7 @@ describe('a port with a token', () => {
   })
 })
 
-test('without a token it is for this machine alone', async () => {
+test('without a token, the port is open to this machine only', async () => {
   await assert.rejects(serveProxy(echo, { host: '0.0.0.0' }), { code: 'INVALID_INPUT', message: /requires a token/ })
   await using front = await serveProxy(echo)
   assert.equal(front.url, `http://127.0.0.1:${front.port}`)
@@ -45,7 +45,7 @@ test('without a token it is for this machine alone', async () => {
   assert.deepEqual(posted, { path: '/x', method: 'POST', has: true, name: null })
 })
 
-test('a handler that fails breaks the connection off and nothing else', async () => {
+test('an error in a handler only breaks that connection', async () => {
   let isBroken = true
   await using front = await serveProxy(async request => {
     if (isBroken) throw new Error('broken')
@@ -57,7 +57,7 @@ test('a handler that fails breaks the connection off and nothing else', async ()
 })
 
 describe('headers', () => {
-  test('are found in any letter case; what is given twice is joined as the web joins it', () => {
+  test('are found in any letter case, and repeated ones are joined as in web Headers', () => {
     const headers = new NodeHeaders(['Accept', 'a', 'X-Name', 'n', 'accept', 'b', 'Cookie', 'c=1', 'cookie', 'd=2'])
     assert.deepEqual([headers.get('ACCEPT'), headers.get('cookie'), headers.get('none')], ['a, b', 'c=1; d=2', null])
     assert.deepEqual([headers.has('x-NAME'), headers.has('none')], [true, false])
@@ -73,7 +73,7 @@ describe('headers', () => {
     )
   })
 
-  test('of an answer are its own, and JSON says that it is', async () => {
+  test('of an answer are kept, and a JSON answer has the JSON content type', async () => {
     const answer = jsonAnswer(418, { a: 1 }, { 'x-more': 'm' })
     const response = toResponse({ ...answer, headers: [...answer.headers, ['set-cookie', 'a'], ['set-cookie', 'b']] })
     assert.equal(response.status, 418)

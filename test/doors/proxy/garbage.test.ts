@@ -55,7 +55,7 @@ const events = fc.array(fc.dictionary(fc.constantFrom(...KEYS), value, { minKeys
   maxLength: 5,
 })
 
-/** A provider that answers every request in one way. */
+/** A provider that answers every request in the same way. */
 async function startProvider(answer: (response: ServerResponse) => void) {
   const server = createServer((request, response) => void request.resume().on('end', () => answer(response)))
   server.listen(0, '127.0.0.1')
@@ -89,7 +89,7 @@ const WHOLE = new Headers({ 'content-type': 'application/json' })
 
 for (const dialect of DIALECTS) {
   describe(dialect.name, () => {
-    test('reads any JSON without an error, as a stream and in one piece', async () => {
+    test('reads any JSON without an error, streamed or whole', async () => {
       await fc.assert(
         fc.asyncProperty(events, async given => {
           const stream = Buffer.from(given.map(event => `data: ${JSON.stringify(event)}\n\n`).join(''))
@@ -107,7 +107,7 @@ for (const dialect of DIALECTS) {
       )
     })
 
-    test('passes what it cannot read to the client, byte for byte, and says so in the log', async () => {
+    test('passes an unreadable answer to the client byte for byte, and logs a fault', async () => {
       const given = [
         { type: 'content_block_start', content_block: { type: 'tool_use', id: 'x', name: TEXTLESS } },
         { choices: [{ delta: { tool_calls: [{ id: 'x', function: { name: TEXTLESS } }] } }] },
@@ -142,7 +142,7 @@ for (const dialect of DIALECTS) {
   })
 }
 
-test('a request that cannot be judged is passed on as it is', async () => {
+test('a request with values of unexpected types is passed on unchanged', async () => {
   await using provider = await startProvider(response => response.end('{}'))
   await using setup = await setUp([], { upstreams: provider.upstreams })
   const [, ask] = PATHS['anthropic']!
@@ -161,7 +161,7 @@ test('a request that cannot be judged is passed on as it is', async () => {
   }
 })
 
-describe('bytes that are not compressed as announced', () => {
+describe('compressed bytes that do not match their announced encoding', () => {
   const plain = Buffer.from('data: {"type":"message_start"}\n\n'.repeat(200))
   const packed: Record<string, (bytes: Buffer) => Buffer> = {
     gzip: bytes => zlib.gzipSync(bytes),
@@ -176,11 +176,11 @@ describe('bytes that are not compressed as announced', () => {
       'the beginning alone': pack(plain).subarray(0, 25),
       'the whole, and more behind it': Buffer.concat([pack(plain), plain]),
     })) {
-      test(`${encoding}, ${name}: the client gets them and their end`, async () => {
+      test(`${encoding}, ${name}: the client gets the bytes and their end`, async () => {
         for (const type of ['text/event-stream', 'application/json']) {
           await using provider = await startProvider(async response => {
             response.writeHead(200, { 'content-type': type, 'content-encoding': encoding })
-            // In two pieces: the decoder has given up before the second one comes.
+            // In two pieces: the decoder fails before the second one comes.
             for (const piece of [bytes.subarray(0, 20), bytes.subarray(20)]) {
               if (piece.length > 0) await new Promise(resolve => response.write(piece, resolve))
               await new Promise(resolve => setImmediate(resolve))
@@ -198,12 +198,12 @@ describe('bytes that are not compressed as announced', () => {
     }
   }
 
-  test('the end of the reader comes although the decoder has given up long before', async () => {
+  test('the reader ends although its decoder failed earlier', async () => {
     const headers = new Headers({ 'content-type': 'text/event-stream', 'content-encoding': 'gzip' })
     let answer: Answer | undefined
     const reader = new BodyReader(anthropic, headers, read => (answer = read))
     reader.take(plain)
-    // One turn of the event loop after another, until the decoder's error has been told.
+    // Wait some turns of the event loop, until the decoder has reported its error.
     for (let i = 0; i < 20; i++) await new Promise(resolve => setImmediate(resolve))
     reader.take(plain)
     await reader.end()
@@ -212,7 +212,7 @@ describe('bytes that are not compressed as announced', () => {
 })
 
 describe('events of a stream', () => {
-  test('are the same however they come in pieces', () => {
+  test('are the same for every division into pieces', () => {
     const line = fc.constantFrom('data: 1', 'event: a', '\n', '\n\n', '\r\n', '\r', '\r\n\r\n', 'x')
     fc.assert(
       fc.property(fc.array(line, { maxLength: 30 }), fc.array(fc.nat(9), { minLength: 1 }), (lines, sizes) => {
@@ -238,7 +238,7 @@ describe('events of a stream', () => {
     )
   })
 
-  test('that do not end take linear time', () => {
+  test('without an end are read in linear time', () => {
     for (const sign of ['a', 'a\n', 'a\r\n', ' ', ':', '\r \n']) {
       const piece = Buffer.from(sign.repeat(16_384 / sign.length))
       const reader = new BodyReader(anthropic, STREAM, () => {})
@@ -250,7 +250,7 @@ describe('events of a stream', () => {
   })
 })
 
-test('of a stream that unpacks to more than anybody says, only the beginning is held', async () => {
+test('of a stream that unpacks to a huge size, only the beginning is kept', async () => {
   const event = `data: ${JSON.stringify({ type: 'content_block_delta', delta: { type: 'text_delta', text: 'a'.repeat(2 ** 20) } })}\n\n`
   const bomb = zlib.gzipSync(event.repeat(300))
   assert.ok(bomb.length < 2 ** 20)

@@ -12,12 +12,12 @@ import { entriesOf, largeOutput, sessionNames, setUp } from './setup.ts'
 
 const ROUNDS = 44
 const MODELS = '/v1beta/models'
-/** Asked for without a prefix: the path says whose models these are. */
+/** Requested without a prefix: the path tells the provider. */
 const VERTEX = '/v1/projects/p/locations/global/publishers/google/models'
 const SYSTEM = { parts: [{ text: 'You build software.' }] }
 const TOOLS = [{ functionDeclarations: [{ name: 'bash', parametersJsonSchema: { type: 'object' } }] }]
 
-/** A proxy in front of a Gemini that a script plays. */
+/** A proxy for a scripted Gemini. */
 async function between(script: Script, options: Partial<ProxyOptions> & GeminiOptions & { path?: string } = {}) {
   const { ids, counted, path = `/gemini${MODELS}`, ...given } = options
   const provider = await startGemini(script, { ...(ids ? { ids } : {}), ...(counted ? { counted } : {}) })
@@ -55,7 +55,7 @@ function partsIn(text: string, method: Method): GeminiPart[] {
   return pieces.flatMap(({ candidates }) => candidates[0]!.content.parts)
 }
 
-/** An agent that does what it is told: it keeps all parts as they came, and answers every call. */
+/** An agent that follows the script: it keeps all parts unchanged, and answers every call. */
 async function agent(url: string, method: Method, headers: Record<string, string> = {}): Promise<string> {
   const contents: Content[] = [{ role: 'user', parts: [{ text: TASK }] }]
   for (let round = 0; ; round++) {
@@ -102,7 +102,7 @@ for (const [method, ids, path] of LOOPS) {
     await using direct = await startGemini(thinker(ROUNDS), { ids })
     await agent(direct.url + (path ?? MODELS), method)
     await using it = await between(thinker(ROUNDS), { policy: 'thrifty', ids, ...given })
-    // The provider refuses a view that breaks its rules, and the agent then fails.
+    // The provider refuses a view that breaks its rules, and then the agent fails.
     assert.match(await agent(it.url, method), /all of it works/)
     await it.proxy.idle()
     assert.deepEqual(it.faults, [])
@@ -130,7 +130,7 @@ for (const [method, ids, path] of LOOPS) {
     assert.ok(totals.tokensSent < totals.tokensIn * 0.9 && totals.input > 0)
   })
 
-  test(`${name}: the same bytes pass when there is nothing to edit`, async () => {
+  test(`${name}: requests pass byte for byte if there is nothing to edit`, async () => {
     await using direct = await startGemini(thinker(3), { ids })
     await agent(direct.url + (path ?? MODELS), method)
     for (const policy of ['none', 'thrifty']) {
@@ -145,7 +145,7 @@ for (const [method, ids, path] of LOOPS) {
   })
 }
 
-/** As no SDK would space it, with everything that must come back as it was. */
+/** A body with unusual spacing, and with parts that must come back unchanged. */
 const BODY = `{ "system_instruction": { "parts": [ { "text": "Be brief." } ] }, "contents": [
   { "role": "user", "parts": [ { "text": "start \\u00e4" }, { "fileData": {"fileUri":"gs://x", "mimeType":"text/plain"} } ] },
   { "parts": [ { "text": "hm", "thought": true }, { "thoughtSignature": "PLACE", "functionCall": { "args": { "n": 1.0 }, "name": "bash" } },
@@ -155,11 +155,11 @@ const BODY = `{ "system_instruction": { "parts": [ { "text": "Be brief." } ] }, 
   { "role": "model", "parts": [ { "text": "so" } ] },
   { "role": "user", "parts": [ { "text": "go on" } ] } ] , "generationConfig": { "temperature": 1e0 } }`
 
-describe('an edit by hand', () => {
+describe('an edit by the user', () => {
   const ONE = { 'x-palimpsest-session': 'one' }
   const body = BODY.replace('"thoughtSignature": "PLACE", ', '')
 
-  test('changes its own characters and no others', async () => {
+  test('changes only the characters of its part', async () => {
     await using it = await between(() => ({ text: 'yes' }), { policy: 'none' })
     await post(it.url, body, 'events', ONE)
     assert.equal(it.provider.requests[0]!.body, body)
@@ -175,7 +175,7 @@ describe('an edit by hand', () => {
     assert.equal(it.provider.requests[1]!.body, next.replace('OLD OUTPUT', 'cleared'))
   })
 
-  test('of a call that is signed is refused', async () => {
+  test('of a signed call is refused', async () => {
     await using it = await between(() => ({ text: 'yes' }), { policy: 'none' })
     await post(it.url, BODY, 'events', ONE)
     await it.proxy.idle()
@@ -187,8 +187,8 @@ describe('an edit by hand', () => {
   })
 })
 
-describe('what cannot be edited', () => {
-  test('a request with cached content passes, unrecorded', async () => {
+describe('requests that cannot be edited', () => {
+  test('a request with cached content is passed on and not recorded', async () => {
     await using it = await between(() => ({ text: 'yes' }))
     const body = '{"contents":[{"role":"user","parts":[{"text":"hi"}]}] ,"cachedContent":"cachedContents/1"}'
     assert.equal((await post(it.url, body, 'whole')).status, 200)
@@ -196,7 +196,7 @@ describe('what cannot be edited', () => {
     assert.deepEqual(await sessionNames(it.pal), [])
   })
 
-  test('a provider that cannot be reached is an error in its own shape', async () => {
+  test("a provider that cannot be reached gives an error in Gemini's form", async () => {
     await using it = await between([], { upstreams: { gemini: 'http://127.0.0.1:1' } })
     const { status, text } = await post(it.url, '{"contents":[{"parts":[{"text":"hi"}]}]}')
     assert.equal(status, 502)
@@ -215,7 +215,7 @@ async function count(url: string, body: object) {
 describe('countTokens', () => {
   const inject = { tools: true, system: async () => 'The user likes tea.' }
 
-  test('of a conversation that nobody has seen passes, unrecorded', async () => {
+  test('of an unknown conversation is passed on, and nothing is recorded', async () => {
     const counted: Received[] = []
     await using it = await between(() => ({ text: 'yes' }), { counted, inject })
     const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
@@ -225,7 +225,7 @@ describe('countTokens', () => {
     assert.equal(it.proxy.meter.totals.passed, 1)
   })
 
-  test('is answered for what was sent, in each of its forms', async () => {
+  test('counts what was sent to the provider, for each form of the request', async () => {
     const counted: Received[] = []
     await using direct = await startGemini(thinker(ROUNDS))
     await agent(direct.url + MODELS, 'whole')
@@ -254,7 +254,7 @@ describe('countTokens', () => {
     )
   })
 
-  test('of a request whose beginning is cached at the provider passes', async () => {
+  test('of a request with cached content is passed on unchanged', async () => {
     const counted: Received[] = []
     await using it = await between(() => ({ text: 'yes' }), { counted, policy: 'none', inject })
     const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
@@ -268,7 +268,7 @@ describe('countTokens', () => {
   })
 })
 
-test('a request that is too long is made shorter and sent once more', async () => {
+test('a request that the provider finds too long is shortened and sent again', async () => {
   const message = 'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).'
   const error = { status: 400, body: { error: { code: 400, message, status: 'INVALID_ARGUMENT' } } }
   let asked = 0
@@ -285,13 +285,13 @@ test('a request that is too long is made shorter and sent once more', async () =
   assert.deepEqual(it.faults, [])
 })
 
-test('a stream with nothing in it ends for the client, too', async () => {
+test('an empty stream also ends for the client', async () => {
   await using it = await between(() => ({}))
   const { status, text } = await post(it.url, '{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}')
   assert.deepEqual({ status, text }, { status: 200, text: '' })
 })
 
-test('usage is read with its cached and its thought tokens, and the model from the answer', async () => {
+test('usage includes cached and thought tokens, and the model is read from the answer', async () => {
   for (const method of ['whole', 'events', 'list'] as const) {
     await using it = await between(() => ({ text: 'yes', usage: { input: 70, cacheRead: 30, output: 9 } }))
     await post(it.url, '{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}', method)
@@ -307,7 +307,7 @@ test('usage is read with its cached and its thought tokens, and the model from t
   }
 })
 
-test('tools of ours stand among the functions that the client declares, and a text behind its instruction', async () => {
+test("our tools are added to the client's functions, and our text after its system instruction", async () => {
   const script = (_: unknown, index: number): Turn =>
     index === 1
       ? { calls: [{ name: 'recall', input: { query: 'compiled' } }] }
@@ -324,7 +324,7 @@ test('tools of ours stand among the functions that the client declares, and a te
   assert.match(it.provider.requests.at(-1)!.body, /\d hits?, \d+ of them not in view/)
 })
 
-test('a call that the client gives back under another name is signed as the model made it', async () => {
+test('a call that the client returns with another name is sent as the model made it, with its signature', async () => {
   const call = { name: 'recall', input: { query: 'compiled' } }
   const script = (_: unknown, index: number): Turn => (index === 0 ? { calls: [call] } : { text: 'yes' })
   await using it = await between(script, { ids: true, policy: 'none', inject: { tools: true } })
@@ -342,7 +342,7 @@ test('a call that the client gives back under another name is signed as the mode
   assert.deepEqual(it.provider.requests[1]!.json.contents[1].parts, [made])
 })
 
-test('a check of the Gemini CLI whether it goes in circles is a side call', async () => {
+test("the Gemini CLI's check for loops is a side call", async () => {
   await using it = await between(() => ({ text: 'yes' }))
   const asked = (text: string) => [{ role: 'user', parts: [{ text }] }]
   await post(it.url, JSON.stringify({ contents: asked(TASK), tools: TOOLS }))
@@ -356,7 +356,7 @@ test('a check of the Gemini CLI whether it goes in circles is a side call', asyn
   )
 })
 
-test('the paths of generation, and the model in them', () => {
+test('paths of generation requests are recognised, with their model', () => {
   const paths = {
     '/v1beta/models/gemini-2.5-pro:generateContent': 'gemini-2.5-pro',
     '/v1/models/gemini-3-flash:streamGenerateContent': 'gemini-3-flash',

@@ -50,7 +50,7 @@ const CASES: [name: string, path: string, before: object, after: object][] = [
 ]
 
 for (const [name, path, before, after] of CASES) {
-  test(`${name}: the text stands behind the system prompt, and everything else is as it was`, async () => {
+  test(`${name}: the text is added after the system prompt, and nothing else changes`, async () => {
     await using it = await setUp(() => ({ text: 'yes' }), { policy: 'none', inject: { system: async () => FACT } })
     const marked = [{ type: 'text', text: 'hi', cache_control: { type: 'ephemeral' } }]
     const said = path === '/v1/messages' ? { messages: [{ role: 'user', content: marked }] } : { input: [user('hi')] }
@@ -79,7 +79,7 @@ const CHATS: [name: string, before: object[], after: object[]][] = [
 ]
 
 for (const [name, before, after] of CHATS) {
-  test(`Chat Completions, ${name}: there is one system message, and the text ends it`, async () => {
+  test(`Chat Completions, ${name}: there is one system message, and it ends with the text`, async () => {
     await using it = await setUp(() => ({ text: 'yes' }), { policy: 'none', inject: { system: async () => FACT } })
     await post(`${it.url}/v1/chat/completions`, { model: 'gpt-4.1', messages: [...before, user('hi')] })
     assert.deepEqual(it.upstream.requests[0]!.json.messages, [...after, user('hi')])
@@ -93,7 +93,7 @@ const PATHS = [
 ]
 
 for (const { path, list } of PATHS) {
-  test(`${path}: a conversation keeps the bytes that it began with, even after a restart; a new one gets the new`, async t => {
+  test(`${path}: a conversation keeps its first injected text, even after a restart; a new one gets the new text`, async t => {
     const home = await mkdtemp(join(tmpdir(), 'palimpsest-'))
     t.after(() => rm(home, { recursive: true }))
     let fact = 'Likes proofs.'
@@ -118,7 +118,7 @@ for (const { path, list } of PATHS) {
     const [first, second, third, other] = bodies
     for (const body of [first, second, third]) assert.match(body!, /Likes proofs/)
     assert.match(other!, /Likes pictures/)
-    // Apart from what was said since, every request of the conversation is the same text.
+    // Apart from the later messages, all requests of the conversation are the same text.
     const told = (body: string) => JSON.stringify({ ...JSON.parse(body), [list]: JSON.parse(body)[list].slice(0, 1) })
     assert.equal(told(second!), told(first!))
     assert.equal(told(third!), told(first!))
@@ -140,7 +140,7 @@ for (const { name, run } of LOOPS) {
   })
 }
 
-test('the memory is that of the user who asks, or of the one that was named', async t => {
+test('the injected memory is that of the requesting user, or else of the configured one', async t => {
   const home = await mkdtemp(join(tmpdir(), 'palimpsest-'))
   t.after(() => rm(home, { recursive: true }))
   const memory = await openMemory({ home, env: {} })
@@ -168,7 +168,7 @@ test('the memory is that of the user who asks, or of the one that was named', as
   await proxy.idle()
 })
 
-test('memory that cannot be read costs the memory, not the conversation', async () => {
+test('if memory cannot be read, the conversation continues without it', async () => {
   const system = async () => {
     throw new Error('the server of the memory is gone')
   }

@@ -50,7 +50,7 @@ async function ask(url: string, messages: readonly object[], signal?: AbortSigna
   return { role: 'assistant', content }
 }
 
-/** Nobody else can write while this is held. */
+/** Locks the ledger: nobody else can write until it is released. */
 function lock(home: string): () => void {
   const db = new DatabaseSync(join(home, 'ledger.sqlite'))
   db.exec('BEGIN IMMEDIATE')
@@ -69,7 +69,7 @@ async function kept(home: string): Promise<number> {
   return length
 }
 
-/** A proxy in the middle of a conversation, whose ledger somebody else holds. */
+/** A proxy in the middle of a conversation, with a ledger that is locked. */
 async function lockedProxy(t: TestContext, policy: string) {
   const { home, upstream, arrival } = await worldFor(t, () => ({ text: 'yes' }))
   const proxy = await startProxy(t, home, upstream.url, policy)
@@ -79,7 +79,7 @@ async function lockedProxy(t: TestContext, policy: string) {
   return { home, upstream, arrival, proxy, url: proxy.url, talk, unlock: lock(home) }
 }
 
-test('what is only recorded goes to the provider before it is on disk, and its answer comes only after', async t => {
+test('a request that is only recorded is sent before it is on disk, but answered only after', async t => {
   const { home, arrival, url, talk, unlock } = await lockedProxy(t, 'none')
   const arrived = arrival()
   let answered = false
@@ -94,7 +94,7 @@ test('what is only recorded goes to the provider before it is on disk, and its a
   assert.equal(await kept(home), 3)
 })
 
-test('a proxy that is killed between the two has lost nothing: the client asks again, and brings it all', async t => {
+test('a proxy killed between sending and writing loses nothing, because the client sends everything again', async t => {
   const { home, upstream, arrival, proxy: first, talk, unlock } = await lockedProxy(t, 'none')
   const arrived = arrival()
   const answer = ask(first.url, talk)
@@ -111,14 +111,14 @@ test('a proxy that is killed between the two has lost nothing: the client asks a
   assert.equal(await kept(home), 5)
 })
 
-test('what may be edited is on disk before the provider is asked', async t => {
+test('a request that may be edited is on disk before it is sent', async t => {
   const { home, arrival, url, talk, unlock } = await lockedProxy(t, 'thrifty')
   let asked = false
   const arrived = arrival().then(() => {
     asked = true
   })
   const answer = ask(url, talk)
-  // Another request goes all the way and back meanwhile, so the first had the time, too.
+  // Meanwhile three other requests are answered, so the first had enough time.
   for (let i = 0; i < 3; i++) await (await fetch(`${url}/v1/models`)).text()
   assert.equal(asked, false)
   unlock()
@@ -126,7 +126,9 @@ test('what may be edited is on disk before the provider is asked', async t => {
   assert.equal(await kept(home), 3)
 })
 
-test('a proxy that is killed again and again sends what one sends that lives', { timeout: 600_000 }, async t => {
+test('a proxy that is killed repeatedly sends the same requests as one that keeps running', {
+  timeout: 600_000,
+}, async t => {
   const rounds = 12
   const call = (index: number) => ({
     calls: [{ id: `c${index}`, name: 'bash', input: { command: `npm test ${index}` } }],

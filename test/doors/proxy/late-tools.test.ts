@@ -13,13 +13,13 @@ import { entriesOf, largeOutput, type Setup, setUp } from './setup.ts'
 // biome-ignore lint/suspicious/noExplicitAny: bodies and answers of three dialects
 type Json = any
 
-/** A client of one dialect, as far as tools go: how it asks, and how it gives back calls and results. */
+/** A client of one dialect: how it makes requests, and how it returns calls and results. */
 type Client = {
   name: string
   path: string
   body: (conversation: Json[], tools: string[]) => Json
   user: (text: string) => Json
-  /** What the client keeps of an answer. */
+  /** The messages that the client keeps of an answer. */
   keep: (answer: Json) => Json[]
   calls: (answer: Json) => { id: string; name: string }[]
   results: (results: { id: string; text: string; isError?: boolean }[]) => Json[]
@@ -119,7 +119,7 @@ async function send({ url }: Pick<Setup, 'url'>, { path, body }: Client, convers
   return { answer: (await response.json()) as Json, text }
 }
 
-/** Goes on with a conversation: a tool that the client has answers, one that it does not have is an error. */
+/** Continues a conversation: a tool that the client has is answered, any other tool is an error. */
 async function loop(it: Setup, client: Client, conversation: Json[], tools = ['bash']): Promise<void> {
   for (;;) {
     const { answer } = await send(it, client, conversation, tools)
@@ -142,7 +142,7 @@ const RECALL: Turn[] = [
 ]
 
 for (const client of CLIENTS) {
-  test(`over ${client.name} the model gets our answer where the client has none`, async () => {
+  test(`over ${client.name} the model gets our answer to a call of a tool that the client lacks`, async () => {
     await using it = await setUp(RECALL, { policy: 'none', inject: { tools: true } })
     const conversation = [client.user('The secret word is heliotrope. Remember it.')]
     await loop(it, client, conversation)
@@ -163,7 +163,7 @@ for (const client of CLIENTS) {
     assert.deepEqual((await session.verify()).violations, [])
   })
 
-  test(`over ${client.name} it stays the same bytes: in every turn, on a retry, and after a restart`, async () => {
+  test(`over ${client.name} our answer is the same bytes in later turns, on a retry, and after a restart`, async () => {
     await using it = await setUp([...RECALL, { text: 'a' }, { text: 'b' }, { text: 'c' }], {
       policy: 'none',
       inject: { tools: true },
@@ -176,7 +176,7 @@ for (const client of CLIENTS) {
     await it.proxy.idle()
     const upstreams = { anthropic: it.upstream.url, openai: `${it.upstream.url}/v1` }
     const faults: string[] = []
-    // The second process has other options: what the conversation began with counts.
+    // The second process has other options, but the conversation keeps its first ones.
     const later = createProxy({ pal: it.pal, policy: 'none', upstreams, log: line => faults.push(line) })
     const body = JSON.stringify(client.body(conversation, ['bash']))
     const url = `http://x${client.path}`
@@ -191,7 +191,7 @@ for (const client of CLIENTS) {
     assert.match(client.shown(JSON.parse(first!))['c2']!.text, /^1 hit/)
   })
 
-  test(`over ${client.name} context takes a result out of view`, async () => {
+  test(`over ${client.name} the context tool can discard a result`, async () => {
     const turns: Turn[] = [
       { text: 'First.', calls: [{ id: 'c1', name: 'bash', input: { command: 'make' } }] },
       { text: 'Then.', calls: [{ id: 'c2', name: 'context', input: { action: 'list' } }] },
@@ -221,7 +221,7 @@ for (const client of CLIENTS) {
     assert.doesNotMatch(c1!.text, /compiled module/)
   })
 
-  test(`over ${client.name} no name of the client's is taken, now or later`, async () => {
+  test(`over ${client.name} our tools get names that the client does not use`, async () => {
     const turns: Turn[] = [
       { calls: [{ id: 'c1', name: 'recall', input: { command: 'x' } }] },
       { text: 'a' },
@@ -243,7 +243,7 @@ for (const client of CLIENTS) {
 
 const [anthropic, chat] = CLIENTS
 
-test('a call that the client gives back under another name is shown to the model as it made it', async () => {
+test('a call that the client returns with another name is shown to the model as the model made it', async () => {
   await using it = await setUp(RECALL.slice(1), { policy: 'none', inject: { tools: true } })
   const conversation: Json[] = [chat!.user('The secret word is heliotrope.')]
   const { answer } = await send(it, chat!, conversation)
@@ -259,7 +259,7 @@ test('a call that the client gives back under another name is shown to the model
   assert.match(messages[3].content, /^1 hit/)
 })
 
-/** As clients do that do not know a tool: under another name, with what is wrong as its input. */
+/** Changes calls as clients do with an unknown tool: another name, and the error as input. */
 function spoil(kept: Json[]): void {
   const input = { tool: 'recall', error: 'unavailable tool' }
   const text = JSON.stringify(input)
@@ -272,7 +272,7 @@ function spoil(kept: Json[]): void {
 }
 
 for (const client of CLIENTS) {
-  test(`over ${client.name} a call that is shown as the model made it keeps the reasoning that it was made with`, async () => {
+  test(`over ${client.name} a restored call keeps the reasoning before it`, async () => {
     const thinking = { text: 'What was the word?', signature: 'c2lnbmVk' }
     const turns = [{ ...RECALL[1]!, thinking }, { text: 'It was heliotrope.' }, { text: 'Yes.' }]
     await using it = await setUp(turns, { policy: 'none', inject: { tools: true } })
@@ -294,7 +294,7 @@ for (const client of CLIENTS) {
   })
 }
 
-test('results of the client in the same batch stay as they are', async () => {
+test('results of the client in the same batch do not change', async () => {
   const both: Turn = {
     calls: [
       { id: 'c1', name: 'bash', input: { command: 'make' } },
@@ -309,7 +309,7 @@ test('results of the client in the same batch stay as they are', async () => {
   assert.match(content[1].content, /^1 hit/)
 })
 
-test('our tools reach the other sessions of the user, as our MCP server does', async () => {
+test('our tools can read other sessions of the user, like our MCP server', async () => {
   const id = partId(1, 0, { type: 'tool-result' })
   const session = 'mcp-outputs-2026-11-18'
   const script: Turn[] = [
@@ -329,7 +329,7 @@ test('our tools reach the other sessions of the user, as our MCP server does', a
   assert.equal(c2!.text, `[${id}, entry 1]\nheliotrope.txt`)
 })
 
-test('a conversation without tools, one that has begun already, and a holdout get none', async () => {
+test('tools are not added to a conversation without tools, a conversation that has begun, or a holdout', async () => {
   await using it = await setUp(() => ({ text: 'yes' }), { policy: 'none', inject: { tools: true }, holdout: 1 })
   const { text } = await send(it, chat!, [chat!.user('hi')])
   assert.equal(it.upstream.requests[0]!.body, text)
@@ -357,7 +357,7 @@ function commonPrefix(one: string, other: string): number {
   return at
 }
 
-/** A conversation of many large results, which the planner shortens; the lines that say so in what is sent last. */
+/** Plays a conversation of many large results, which the planner shortens; gives the placeholders of the last request. */
 async function shownStubs(tools: string[], options: Parameters<typeof setUp>[1]): Promise<string[]> {
   const [client] = CLIENTS
   const rounds = 12
@@ -376,7 +376,7 @@ async function shownStubs(tools: string[], options: Parameters<typeof setUp>[1])
   return stubs
 }
 
-test('a shortened result names the tool that the client has for it, and none where it has none', async () => {
+test('a placeholder names the recall tool that the client has, or no tool', async () => {
   for (const stub of await shownStubs(['bash'], {})) assert.doesNotMatch(stub, /recall/)
   for (const stub of await shownStubs(['bash', 'mcp__palimpsest__recall'], {})) {
     assert.match(stub, / mcp__palimpsest__recall (?:[0-9a-f]{8}|finds the originals)\]$/)
@@ -386,7 +386,7 @@ test('a shortened result names the tool that the client has for it, and none whe
   }
 })
 
-test('an id of this conversation is answered here, although the client asked our MCP server', async () => {
+test('the proxy answers a call to our MCP server if its id is of this conversation', async () => {
   const [client] = CLIENTS
   const name = 'mcp__palimpsest__recall'
   const id = partId(3, 0, { type: 'tool-result' })
@@ -416,7 +416,7 @@ test('an id of this conversation is answered here, although the client asked our
   assert.deepEqual(it.faults, [])
 })
 
-test('a result that was moved away names only ways that the client has to read it', async () => {
+test('a moved result names only ways to read it that the client has', async () => {
   const home = await mkdtemp(join(tmpdir(), 'palimpsest-moved-'))
   const pal = await openPalimpsest({ home })
   await using it = await setUp(() => ({ text: 'I see.' }), { pal, policy: 'stale-output' })

@@ -14,7 +14,7 @@ async function emptyFolder(t: { after(work: () => Promise<void>): void }): Promi
   return folder
 }
 
-test('claude, aider, qwen and gemini are told by variables, codex by an argument', async () => {
+test('claude, aider, qwen and gemini get the addresses in variables, codex in an argument', async () => {
   const given = { bases, args: ['x'], env: { HOME: '/nowhere', OTHER: '1' }, folder: '/nowhere' }
   const claude = await launchOf('/usr/bin/claude', given)
   assert.deepEqual(claude.args, ['x'])
@@ -37,7 +37,7 @@ test('an unknown program gets every variable', async () => {
   })
 })
 
-test('pi gets a folder of its own that leads back to the user’s', async t => {
+test("pi gets its own folder with links to the user's settings", async t => {
   const home = await emptyFolder(t)
   const folder = await emptyFolder(t)
   const own = join(home, '.pi', 'agent')
@@ -54,12 +54,12 @@ test('pi gets a folder of its own that leads back to the user’s', async t => {
     anthropic: { baseUrl: `${url}/anthropic` },
   })
   assert.equal(await readFile(join(own, 'models.json'), 'utf8'), models)
-  // Its conversations outlast the run, the very first one too.
+  // Its conversations remain after the run, the very first one too.
   await writeFile(join(env['PI_CODING_AGENT_DIR']!, 'sessions', 'one.jsonl'), '{}')
   assert.equal(await readFile(join(own, 'sessions', 'one.jsonl'), 'utf8'), '{}')
 })
 
-test('claude is told by an argument where its settings would win over the environment', async t => {
+test('claude gets the address in an argument if its settings would override the environment', async t => {
   const home = await emptyFolder(t)
   await mkdir(join(home, '.claude'))
   await writeFile(join(home, '.claude', 'settings.json'), '{"env":{"ANTHROPIC_BASE_URL":"http://gateway"}}')
@@ -70,7 +70,7 @@ test('claude is told by an argument where its settings would win over the enviro
   assert.deepEqual(upstreamsOf(agentNamed('claude')!, { HOME: home }), { anthropic: 'http://gateway' })
 })
 
-test('opencode gets the addresses in the variable that it merges over its files', async () => {
+test('opencode gets the addresses in the variable that it merges with its files', async () => {
   const own = '{"model":"anthropic/claude","provider":{"anthropic":{"options":{"apiKey":"k"}}}}'
   const { env } = await launchOf('opencode', {
     bases,

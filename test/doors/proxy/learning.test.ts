@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startWholeServer } from '../whole-server.ts'
 
-test('what a user asks for in two conversations behind the proxy becomes a proposal that cites both', async () => {
+test('a preference that a user states in two conversations becomes a proposal that cites both', async () => {
   const it = await startWholeServer({ requireToken: false })
   try {
     const ask = async (text: string, session: string) => {

@@ -30,7 +30,7 @@ async function startProvider(answer: (response: ServerResponse) => void) {
   return Object.assign(counted, { url, [Symbol.asyncDispose]: close })
 }
 
-/** Sends a body piece by piece and gives the answer as it came. */
+/** Sends a body piece by piece and gives the answer unchanged. */
 async function post(url: string, body: Iterable<Buffer | string>): Promise<{ status: number; bytes: Buffer }> {
   const headers = { 'content-type': 'application/json', authorization: 'Bearer k' }
   const sent = httpRequest(`${url}/v1/chat/completions`, { method: 'POST', headers })
@@ -79,7 +79,7 @@ test('an answer over 64 MiB reaches the client byte for byte, compressed or not,
   }
 })
 
-test('a refusal of any size reaches the client byte for byte, and one that is not looked at is not answered again', async () => {
+test('a refusal of any size reaches the client byte for byte, and an unreadable one causes no second request', async () => {
   const words = 'This model’s maximum context length is 8 tokens. '
   const plain = Buffer.from(JSON.stringify({ error: { message: words, code: 'context_length_exceeded' } }))
   const large = Buffer.concat([plain, Buffer.alloc(9 * MIB, ' ')])
@@ -100,7 +100,7 @@ test('a refusal of any size reaches the client byte for byte, and one that is no
   }
 })
 
-test('of a refusal that is large when it is unpacked only the beginning is unpacked', async () => {
+test('only the beginning of a large compressed refusal is unpacked', async () => {
   const packed = gzipSync(Buffer.alloc(100_000_000, 'a'))
   const { taken, text } = await takeRefusal(Readable.from([packed]), 'gzip')
   assert.ok(text.length > 0 && text.length < 10_000_000)

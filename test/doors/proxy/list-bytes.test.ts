@@ -1,4 +1,4 @@
-/** The elements of a list are found in the bytes exactly where a parser finds them, or not at all. */
+/** The elements of a list are found in the bytes where a parser finds them, or not at all. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { behindElement, type ListSpan, scanList, scanOn } from '../../../src/doors/proxy/list-bytes.ts'
@@ -7,7 +7,7 @@ import * as fc from '../../property.ts'
 
 type Json = Record<string, unknown>
 
-/** JSON with blanks of every kind between its tokens. */
+/** JSON with all kinds of whitespace between its tokens. */
 function spaced(value: unknown, blank: () => string): string {
   const between = (text: string) => `${blank()}${text}${blank()}`
   if (Array.isArray(value)) return `[${value.map(one => between(spaced(one, blank))).join(',') || blank()}]`
@@ -18,7 +18,7 @@ function spaced(value: unknown, blank: () => string): string {
   return `{${members.join(',') || blank()}}`
 }
 
-/** What the span says are the elements, as texts. */
+/** The elements of a span, as texts. */
 function elementsOf(bytes: Buffer, { open, ends, close }: ListSpan): string[] {
   assert.equal(bytes.toString('utf8', close, close + 1), ']')
   assert.equal(bytes.toString('utf8', open - 1, open), '[')
@@ -46,7 +46,7 @@ const body = fc.record({
 const blanks = fc.infiniteStream(fc.constantFrom('', '', '', ' ', '\n', '\t', '\r\n  '))
 
 describe('the elements of a list', () => {
-  test('are those that a parser finds, whatever stands around and in them', () =>
+  test('are those that a parser finds, with any text around and in them', () =>
     fc.assert(
       fc.property(body, fc.boolean(), blanks, ({ before, list }, first, stream) => {
         const { messages: _, ...others } = before
@@ -67,14 +67,14 @@ describe('the elements of a list', () => {
 
   const none = (text: string) => assert.equal(scanList(Buffer.from(text), 'messages'), undefined, text)
 
-  test('are not found where the list is not there, or is no list', () => {
+  test('are not found if the list is missing or not a list', () => {
     for (const text of ['{}', '{"other":[{}]}', '{"messages":{}}', '{"messages":1}', '[{"messages":[]}]', '1', ''])
       none(text)
     none('{"outer":{"messages":[{}]}}')
     none('{"messagesx":[{}],"x":"messages"}')
   })
 
-  test('are not found where one of them is no object', () => {
+  test('are not found if one of them is not an object', () => {
     for (const text of ['[1]', '[{},1]', '["a"]', '[null,{}]', '[[{}]]']) none(`{"messages":${text}}`)
   })
 

@@ -26,7 +26,7 @@ async function setUp(more: Partial<LiveOptions> = {}) {
   return { pal, live: new LiveSessions(options), options }
 }
 
-test('a conversation is opened once, and again when a request says something else or it was deleted', async () => {
+test('a session is opened once, and again if a request has other settings or the session was deleted', async () => {
   const { pal, live } = await setUp()
   const first = await live.open(place('a'), opening())
   await first.session.append(said('hello'))
@@ -43,7 +43,7 @@ test('a conversation is opened once, and again when a request says something els
   assert.equal(anew.session.fold.entries.length, 0)
 })
 
-test('the model is the one that is asked for; a name that is not known follows its provider', async () => {
+test('the model is the requested one, and an unknown name is marked with its provider', async () => {
   const { live } = await setUp()
   let count = 0
   const modelOf = async (more: Partial<Opening>) => (await live.open(place(`m${count++}`), opening(more))).model
@@ -59,7 +59,7 @@ test('the model is the one that is asked for; a name that is not known follows i
   assert.equal(await modelOf({ dialect: openaiChat, model: 'qwen3' }), 'qwen3')
 })
 
-test('side requests and holdouts are recorded alone; so is a conversation that the server edits', async () => {
+test('side requests, holdouts and conversations that the server edits are only recorded', async () => {
   const { live } = await setUp()
   const policyOf = async (at: Place, more: Partial<Opening> = {}) => (await live.open(at, opening(more))).policy
   assert.equal(await policyOf(place('plain')), 'thrifty')
@@ -71,7 +71,7 @@ test('side requests and holdouts are recorded alone; so is a conversation that t
   assert.deepEqual([held.policy, held.isHoldout], ['none', true])
 })
 
-test('a holdout is so with everything that it starts, on every day; the share is the one that was asked for', async () => {
+test('a holdout includes its forks and side requests, is stable over restarts, and keeps the configured share', async () => {
   const { live, options } = await setUp({ holdout: 0.3 })
   const again = new LiveSessions(options)
   let held = 0
@@ -89,7 +89,7 @@ test('a holdout is so with everything that it starts, on every day; the share is
   assert.ok(held > 8 && held < 30, `${held} of 60`)
 })
 
-test('after a restart conversations are known by their last message, and each is read once', async () => {
+test('after a restart, conversations are found by their last message, and each is read once', async () => {
   const { pal, options } = await setUp()
   const earlier = new LiveSessions(options)
   for (const name of ['one', 'claude-aa', 'claude-aa.2', 'claude-aab']) {

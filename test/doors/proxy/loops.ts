@@ -19,7 +19,7 @@ const COMMAND = {
   required: ['command'],
 }
 
-/** A model that goes by what it is shown: one command for each result that it sees, then the answer. */
+/** A model that looks at its messages: one command for each result, then the answer. */
 export function builder(rounds: number) {
   return ({ json }: Received, index: number): Turn => {
     if (index >= rounds) return { text: 'Everything is built, and all of it works as it should.' }

@@ -7,7 +7,7 @@ import { noStatistics } from '../../../src/view/statistics.ts'
 /** The samples of one metric. */
 const samples = (text: string, metric: string) => text.split('\n').filter(line => line.startsWith(metric))
 
-test('every counter is there from the start, with its type, and ends with a line break', () => {
+test('every counter exists from the start, with its type, and ends with a line break', () => {
   const text = new Meter().text(new Map())
   const names = [...text.matchAll(/^# TYPE (\S+) counter$/gm)].map(([, name]) => name!)
   assert.ok(names.length >= 13)
@@ -15,7 +15,7 @@ test('every counter is there from the start, with its type, and ends with a line
   assert.ok(text.endsWith('\n'))
 })
 
-test('what happens is added up by its labels, which need no escapes', () => {
+test('events are counted by their labels, and characters that need escapes are replaced', () => {
   const meter = new Meter()
   meter.add('palimpsest_requests_total', { dialect: 'anthropic', status: '200' })
   meter.add('palimpsest_requests_total', { dialect: 'anthropic', status: '200' }, 2)
@@ -26,7 +26,7 @@ test('what happens is added up by its labels, which need no escapes', () => {
   ])
 })
 
-test('faults and edits are in the totals too; what the engine mends is no edit', () => {
+test('faults and edits count in the totals too, but repairs by the engine are not edits', () => {
   const meter = new Meter()
   meter.fault('ledger')
   meter.edits(['policy:thrifty', 'engine', 'user', 'policy:thrifty'])
@@ -39,7 +39,7 @@ test('faults and edits are in the totals too; what the engine mends is no edit',
   assert.deepEqual(samples(text, 'palimpsest_faults_total'), ['palimpsest_faults_total{kind="ledger"} 1'])
 })
 
-test('tokens, misses and money are those of the account, by model', () => {
+test('tokens, cache misses and money come from the account, by model', () => {
   const busts = { ...noStatistics().busts, edit: 2, pause: 1 }
   const sums = {
     ...noStatistics(),

@@ -1,4 +1,4 @@
-/** Why a cached beginning was not read: each cause alone, in the order in which they count. */
+/** Why cached tokens were not read: each cause alone, in order of priority. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CacheWatch, type Watched } from '../../../src/doors/proxy/cache-watch.ts'
@@ -21,7 +21,7 @@ const call = (at: number, more: Partial<Watched> = {}): Watched => ({
 const answer = (usage: Usage, more: Partial<Answer> = {}): Answer => ({ ...emptyAnswer(), usage, ...more })
 const writes = answer({ input: 10, cacheRead: 0, cacheWrite: CACHED })
 
-/** What is said of a call behind one that wrote to the cache. */
+/** The result for a call after one that wrote to the cache. */
 function outcome(
   sent: Partial<Watched>,
   answered: Partial<Answer> = {},
@@ -32,7 +32,7 @@ function outcome(
   return watch.note(call(MINUTE, sent), answer(usage, answered), model)
 }
 
-describe('a cached beginning that was not read', () => {
+describe('a cache miss', () => {
   const cases: [why: string, cause: string, sent: Partial<Watched>, answered?: Partial<Answer>][] = [
     ['another model', 'model', { model: 'claude-opus-5', at: 60 * MINUTE, edited: true }],
     ['a pause that is longer than the lifetime', 'pause', { at: 6 * MINUTE, edited: true }],
@@ -49,25 +49,25 @@ describe('a cached beginning that was not read', () => {
     ['nothing that we know, and the provider says nothing of use', 'provider', {}, { diagnosis: 'unavailable' }],
   ]
   for (const [why, cause, sent, answered] of cases) {
-    test(`for ${why}: ${cause}`, () => {
+    test(`after ${why} has the cause ${cause}`, () => {
       const { miss, sentence } = outcome(sent, answered)
       assert.deepEqual(miss, { cause, tokens: CACHED })
       assert.equal(sentence !== undefined, cause === 'provider', 'only what nobody explains is told')
     })
   }
 
-  test('at the very end of the lifetime is no pause', () => {
+  test('at the very end of the lifetime is not caused by a pause', () => {
     assert.equal(outcome({ at: model.ttl }).miss?.cause, 'provider')
     assert.equal(outcome({ at: model.ttl + 1 }).miss?.cause, 'pause')
   })
 })
 
-describe('a beginning that was read', () => {
+describe('a cache hit', () => {
   const read = { input: 10, cacheRead: CACHED }
 
-  test('is as believed within its lifetime', () => assert.deepEqual(outcome({}, {}, read), {}))
+  test('within the lifetime is expected', () => assert.deepEqual(outcome({}, {}, read), {}))
 
-  test('after its lifetime tells how long it was kept', () => {
+  test('after the lifetime tells how long the cache was kept', () => {
     const { ttl, miss, sentence } = outcome({ at: 20 * MINUTE }, {}, read)
     assert.deepEqual([ttl, miss], [20 * MINUTE, undefined])
     assert.match(
@@ -76,7 +76,7 @@ describe('a beginning that was read', () => {
     )
   })
 
-  test('that was too small to be cached tells nothing', () => {
+  test('of a prefix that was too small to be cached tells nothing', () => {
     const watch = new CacheWatch()
     watch.note(call(0), answer({ input: 10, cacheWrite: model.minimum - 1 }), model)
     assert.deepEqual(watch.note(call(20 * MINUTE), answer({ input: 5, cacheRead: model.minimum - 1 }), model), {})

@@ -5,7 +5,7 @@ import { collected, toWebBody } from '../../../src/doors/proxy/node-body.ts'
 
 const bytes = (text: string) => new Uint8Array(Buffer.from(text))
 
-/** A body, and what its watchers were told. */
+/** A body, and what its watchers got. */
 function watched(source: Readable, first: string[] = []) {
   const told: string[] = []
   const take = (chunk: Uint8Array) => void told.push(Buffer.from(chunk).toString())
@@ -14,13 +14,13 @@ function watched(source: Readable, first: string[] = []) {
 }
 
 describe('a body as a web stream', () => {
-  test('is what was taken off already and what follows; only that is shown on its way', async () => {
+  test('has the chunks that were read before and those after them; only later ones are shown to the watcher', async () => {
     const { told, body } = watched(Readable.from([Buffer.from('c'), Buffer.from('d')]), ['a', 'b'])
     assert.equal(await new Response(body).text(), 'abcd')
     assert.deepEqual(told, ['c', 'd', '(end)'])
   })
 
-  test('reads nothing before it is asked', async () => {
+  test('reads nothing before it is asked to', async () => {
     let reads = 0
     const source = new Readable({
       read() {
@@ -37,7 +37,7 @@ describe('a body as a web stream', () => {
     assert.equal(source.destroyed, true)
   })
 
-  test('that breaks off ends for the watcher and breaks for the reader', async () => {
+  test('that breaks ends for the watcher and fails for the reader', async () => {
     const source = new PassThrough()
     const { told, body } = watched(source)
     source.write('a')
@@ -55,7 +55,7 @@ describe('a body as a web stream', () => {
   })
 })
 
-test('all of a stream at once, or an error where it broke off', async () => {
+test('a stream is collected whole, or fails where it broke', async () => {
   assert.equal((await collected(Readable.from([Buffer.from('a'), Buffer.from('b')]))).toString(), 'ab')
   const broken = new PassThrough()
   const waiting = collected(broken)
@@ -67,7 +67,7 @@ test('all of a stream at once, or an error where it broke off', async () => {
   await assert.rejects(failing, /reset/)
 })
 
-test('a body over the limit is refused, and the rest of it is dropped', async () => {
+test('a body over the limit is refused, and its rest is dropped', async () => {
   const source = new PassThrough()
   const refused = assert.rejects(collected(source, 10), { code: 'TOO_LARGE' })
   for (let i = 0; i < 5; i++) source.write('12345')

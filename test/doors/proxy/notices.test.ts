@@ -1,4 +1,4 @@
-/** The line below an answer about waiting proposals: who sees it, how often, and who never does. */
+/** The line below an answer about waiting proposals: who sees it, how often, and who does not. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -66,7 +66,7 @@ async function propose(memory: Awaited<ReturnType<typeof openMemory>>, label: st
 
 type Talk = (url: string, stream: boolean, said: (text: string) => Promise<void>) => Promise<void>
 
-/** Each client keeps its history as its SDK gives it, and says what the user saw at each end of a turn. */
+/** Each client keeps its history as its SDK gives it, and reports what the user saw at each end of a turn. */
 const CLIENTS: Record<string, Talk> = {
   'Anthropic Messages': async (url, stream, said) => {
     const client = new Anthropic({ baseURL: url, apiKey: 'k', maxRetries: 0 })
@@ -163,7 +163,7 @@ const LINE =
 for (const [name, talk] of Object.entries(CLIENTS)) {
   for (const stream of [true, false]) {
     const dialect = name === 'Gemini' ? { dialect: 'gemini' as const } : {}
-    test(`${name}, ${stream ? 'streamed' : 'whole'}: a new proposal is told once, and the provider never reads it`, async () => {
+    test(`${name}, ${stream ? 'streamed' : 'whole'}: a new proposal is shown once, and the provider does not see the line`, async () => {
       await using plain = await start({ on: false, ...dialect })
       await talk(plain.url, stream, async text => assert.doesNotMatch(text, /Memory:/))
       await using it = await start(dialect)
@@ -238,14 +238,14 @@ for (const [what, body, headers] of QUIET) {
   })
 }
 
-test('an agent with a token of its own is sent to the page on which people sign in', async () => {
+test('an agent with its own token gets a link to the sign-in page', async () => {
   await using it = await start({ role: 'agent' })
   await answer(it.url, { ...asked, tools })
   const text = await answer(it.url, { ...asked, tools })
   assert.match(text, /for your decision: https:\/\/memory\.example\.org\/#\/memory"/)
 })
 
-test('after a restart a proposal that was told is not told again', async () => {
+test('a proposal is not shown again after a restart', async () => {
   const home = await mkdtemp(join(tmpdir(), 'palimpsest-notices-'))
   try {
     const memory = await openMemory({ home: ':memory:' })
@@ -273,7 +273,7 @@ test('after a restart a proposal that was told is not told again', async () => {
 
 const LINKS = new DecisionLinks(randomBytes(32))
 
-test('what clients send back is what they would have sent without the line', () => {
+test('requests reach the provider as if the line had not been added', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.string({ unit: 'binary', minLength: 1 }), fc.boolean())), texts => {
       const line = plainNoticeOf(2, `https://x.org${LINKS.path('ann', ['1'])}`)
@@ -286,7 +286,7 @@ test('what clients send back is what they would have sent without the line', () 
   )
 })
 
-test('a part of Gemini that is our line goes, with its message if it had no other; every other part stays', () => {
+test('Gemini parts that are our line are removed, with a message that has no other part; other parts stay', () => {
   const line = plainNoticeOf(1, `${PUBLIC}/#/memory`)
   const told = { role: 'model', parts: [{ text: 'Done.' }, { text: line }] }
   const behind = { role: 'model', parts: [{ text: `Done.${line}` }, { text: line }, { functionCall: { name: 'ls' } }] }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { projectIn } from '../../../src/doors/proxy/project.ts'
 
-test('the working folder is read from what clients tell their model', () => {
+test('the working folder is read from the messages of clients', () => {
   const bodies = [
     {
       system: [

@@ -9,7 +9,7 @@ import { openaiResponses } from '../../../src/doors/proxy/openai-responses.ts'
 import { Readings } from '../../../src/doors/proxy/reading.ts'
 import * as fc from '../../property.ts'
 
-/** What happens in a conversation, for every dialect to say in its own way. */
+/** The events of a conversation, which every dialect writes in its own way. */
 type Step = { kind: 'say' | 'call' | 'think'; text: string; calls: number; mark: boolean }
 
 const step: fc.Arbitrary<Step> = fc.record({
@@ -89,13 +89,13 @@ const WRITERS: [ProxyDialect, (step: Step, n: number, last: boolean) => object[]
 ]
 
 for (const [dialect, write] of WRITERS) {
-  test(`a body of ${dialect.name} is read the same with a memory of those before it`, () => {
+  test(`a body of ${dialect.name} gives the same messages with and without a memory of earlier bodies`, () => {
     const cut = fc.integer({ min: 0, max: 40 })
     const turn = {
       back: cut,
       steps: fc.array(step, { maxLength: 4 }),
       system: fc.boolean(),
-      // Whoever sends it: what it goes on with may be another's body, or nobody's.
+      // The memory may be of the same sender, another or none.
       sender: fc.constantFrom(undefined, 'one', 'other'),
     }
     const runs = fc.array(fc.record(turn), { maxLength: 8 })
@@ -104,7 +104,7 @@ for (const [dialect, write] of WRITERS) {
         const readings = new Readings()
         let all: Step[] = []
         for (const { back, steps, system, sender } of turns) {
-          // Mostly it goes on; sometimes the client goes back, even by nothing at all.
+          // Mostly the conversation continues; sometimes the client goes back, possibly by nothing.
           all = [...all.slice(0, back < 30 ? all.length : back - 30), ...steps]
           const elements = all.flatMap((one, n) => write(one, n, n === all.length - 1))
           const body = { model: 'm', [dialect.list]: elements, ...(system ? SYSTEMS[dialect.name] : {}), x: 'messages' }
@@ -122,7 +122,7 @@ for (const [dialect, write] of WRITERS) {
 }
 
 for (const [dialect, write] of WRITERS) {
-  test(`a body of ${dialect.name} that goes on has the objects of the one before, while that is remembered`, () => {
+  test(`a body of ${dialect.name} reuses the objects of the body that it continues, while that is remembered`, () => {
     const readings = new Readings()
     const bodyOf = (name: string, length: number, sender?: string) => {
       const steps = Array.from({ length }, (): Step => ({ kind: 'say', text: `${name} says`, calls: 1, mark: false }))
@@ -151,7 +151,7 @@ const said = (...texts: string[]) =>
   texts.map((content, i) => ({ role: i % 2 === 0 ? 'user' : 'assistant', content: content.repeat(50) }))
 const bytesOf = (body: object) => Buffer.from(JSON.stringify(body))
 
-test('what was read before is given again as the same objects', () => {
+test('known messages are returned as the same objects', () => {
   const readings = new Readings()
   const first = readings.read(anthropic, bytesOf({ messages: said('a', 'b', 'c') }))!
   const second = readings.read(anthropic, bytesOf({ messages: said('a', 'b', 'c', 'd', 'e') }))!
@@ -172,7 +172,7 @@ test('two conversations with the same beginning stay apart', () => {
   }
 })
 
-test('a list that is there twice is read as the parser reads it', () => {
+test('a list that occurs twice is read as the JSON parser reads it', () => {
   const readings = new Readings()
   const once = `{"messages":${JSON.stringify(said('a', 'b', 'c'))}}`
   readings.read(anthropic, Buffer.from(once))
@@ -180,7 +180,7 @@ test('a list that is there twice is read as the parser reads it', () => {
   assert.deepEqual(readings.read(anthropic, Buffer.from(twice))!.messages, anthropic.read(JSON.parse(twice)))
 })
 
-test('what is no JSON object, or cut off behind a known beginning, is not read', () => {
+test('a body that is not a JSON object, or is cut off after a known beginning, is not read', () => {
   const readings = new Readings()
   const whole = bytesOf({ messages: said('a', 'b', 'c') })
   readings.read(anthropic, whole)

@@ -21,26 +21,26 @@ export const TASK = 'Build every part with build.sh, one after the other.'
 export type Ask = {
   prompt: string
   model: string
-  /** It goes on in the conversation of the prompt before. */
+  /** Continues the conversation of the prompt before. */
   again: boolean
 }
 
 export type Client = {
   name: string
   program: string
-  /** The folder of a Python environment that it is in. */
+  /** The folder of the Python environment with the agent. */
   python?: string
-  /** A package that is used by a program of ours, which is among its files. */
+  /** The package that a program of ours uses; the program is among the files. */
   library?: string
   dialect: ProxyDialect
   model: string
-  /** Whether it shortens what it has sent before, so that the conversation forks. */
+  /** Whether it shortens its earlier messages, so that the conversation forks. */
   forks?: true
-  /** It takes one prompt only; or a later one does not go on well in the same conversation. */
+  /** Whether it takes one prompt only, or fails to continue the same conversation. */
   single?: true
-  /** Whether it gives up by itself when a stream breaks off. */
+  /** Whether it stops by itself when a stream breaks. */
   needsWholeStreams?: true
-  /** Files in the home of the agent. */
+  /** Files in the agent's home. */
   files?: (url: string, model: string) => Record<string, string>
   /** Arguments of a first run that only sets it up. */
   setUp?: (url: string, model: string) => string[]
@@ -112,7 +112,7 @@ const opencode = (dialect: ProxyDialect, npm: string, base: string): Client => (
   }),
 })
 
-/** All that the tests of the proxy run with, each in its usual dialect. */
+/** All agents that the proxy is tested with, each in its usual dialect. */
 export const USUAL: Client[] = [
   pi(anthropic, 'anthropic-messages', '/anthropic'),
   pi(openaiChat, 'openai-completions', '/openai/v1'),
@@ -162,14 +162,14 @@ export const USUAL: Client[] = [
         general: { disableAutoUpdate: true },
       }),
     }),
-    // What it resumes has each result twice, which Gemini refuses.
+    // A resumed conversation has each result twice, which Gemini refuses.
     single: true,
     args: ({ prompt, model }) => ['-p', prompt, '--yolo', '-m', model, '-o', 'json'],
     env: () => ({ GEMINI_API_KEY: 'dummy', GEMINI_CLI_TRUST_WORKSPACE: 'true' }),
   },
 ]
 
-/** More of them, for runs on providers that check. */
+/** More agents, for runs with providers that check requests. */
 export const MORE: Client[] = [
   opencode(anthropic, '@ai-sdk/anthropic', '/anthropic/v1'),
   opencode(openaiResponses, '@ai-sdk/openai', '/openai/v1'),
@@ -256,7 +256,7 @@ for part in range(108):
     coder.run(f'What is part {part} for? ' + 'It is about the build. ' * 60)
 `
 
-/** A loop with a shell; what was said is kept in a file for the next prompt. */
+/** A loop with a shell; the messages are kept in a file for the next prompt. */
 function agentsProgram(model: string): string {
   const of = (path: string) => JSON.stringify(join(CLIENTS, 'node_modules', path))
   return `import { execSync } from 'node:child_process'
@@ -293,7 +293,7 @@ export function isThere(client: Client): boolean {
 
 export type Ran = { out: string; err: string; code: number | null }
 
-/** A folder to work in, and the agent's own files. */
+/** A working folder, and the agent's own files. */
 export async function furnish(client: Client, { url, home, model }: { url: string; home: string; model: string }) {
   const { files, setUp } = client
   const work = join(home, 'work')
@@ -308,7 +308,7 @@ export async function furnish(client: Client, { url, home, model }: { url: strin
 
 const BUILD = '#!/bin/sh\nseq -f "part $1 step %g: compiled without a warning in 12 ms" 1 $2\n'
 
-/** One prompt, in a folder that is furnished. */
+/** Runs one prompt in a prepared folder. */
 export function runPrompt(client: Client, place: { url: string; home: string }, ask: Ask): Promise<Ran> {
   return start(client, place, client.args(ask))
 }
@@ -325,13 +325,13 @@ async function start(client: Client, { url, home }: { url: string; home: string 
   return { out, err, code }
 }
 
-/** Ends what an agent has left running in the background: every process whose home is this one. */
+/** Ends the background processes of an agent: all processes with this home. */
 export function endLeftOvers(home: string): void {
   for (const pid of readdirSync('/proc').filter(name => /^\d+$/.test(name))) {
     try {
       if (readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`HOME=${home}`)) process.kill(Number(pid))
     } catch {
-      // It has ended by itself, or is nobody of ours.
+      // It has ended by itself, or belongs to another user.
     }
   }
 }
@@ -340,7 +340,7 @@ let runs = 0
 
 type Schema = { properties?: Record<string, { type?: string }>; required?: string[] }
 
-/** A call of the shell of whoever asks, made from the schema that it declares. */
+/** A call of the client's shell, made from the schema that it declares. */
 export function shellCall({ json }: Received, line: string): NonNullable<Turn['calls']>[number] | undefined {
   // biome-ignore lint/suspicious/noExplicitAny: tools of four dialects
   const tools: any[] = (json.tools ?? []).flatMap((tool: any) => tool.functionDeclarations ?? tool.function ?? tool)
@@ -355,7 +355,7 @@ export function shellCall({ json }: Received, line: string): NonNullable<Turn['c
   return { name: tool.name, input: { ...Object.fromEntries(rest), [key]: command } }
 }
 
-/** Newer models of Codex are told their tools in the input, and call them from a script. */
+/** Newer models of Codex get their tools in the input, and call them from a script. */
 // biome-ignore lint/suspicious/noExplicitAny: items of many shapes
 function scriptCall({ input = [] }: any, line: string): NonNullable<Turn['calls']>[number] | undefined {
   // biome-ignore lint/suspicious/noExplicitAny: as above

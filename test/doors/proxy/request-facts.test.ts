@@ -1,4 +1,4 @@
-/** What a request says about its cache, its window and the server's own edits. */
+/** Facts of a request: its cache lifetime, its window and the edits that the server makes. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { anthropic } from '../../../src/doors/proxy/anthropic.ts'
@@ -14,7 +14,7 @@ const facts = (body: Wire, headers = plain, wanted?: ServerEdits) => factsOf(ant
 const mark = (ttl?: string) => ({ cache_control: { type: 'ephemeral', ...(ttl ? { ttl } : {}) } })
 const said = (...content: object[]) => ({ role: 'user', content })
 
-describe('the lifetime that Anthropic is asked for', () => {
+describe('the requested cache lifetime (Anthropic)', () => {
   const lifetime = (body: Wire) => facts(body).cacheTtl
 
   test('is that of the last mark: in the messages, then the system prompt, then the tools', () => {
@@ -28,7 +28,7 @@ describe('the lifetime that Anthropic is asked for', () => {
     assert.equal(lifetime({ messages: [early, late] }), '5m')
   })
 
-  test('is that of the request as a whole, where it has one', () => {
+  test('is that of the request as a whole, if it has one', () => {
     assert.equal(lifetime({ ...mark('1h'), messages: [said({ type: 'text', ...mark() })] }), '1h')
     assert.equal(lifetime({ ...mark() }), '5m')
   })
@@ -41,16 +41,16 @@ describe('the lifetime that Anthropic is asked for', () => {
   })
 })
 
-test('a longer window is asked for by a beta', () => {
+test('a beta asks for a longer window', () => {
   assert.equal(facts({}, new Headers({ 'anthropic-beta': 'a,context-1m-2025-08-07' })).longWindow, true)
   assert.equal(facts({}, withBeta).longWindow, undefined)
   assert.equal(facts({}, new Headers({ 'anthropic-beta': 'mycontext-1m-2025-08-07' })).longWindow, undefined)
 })
 
-describe('the server', () => {
+describe('server edits (Anthropic)', () => {
   const told = (...types: unknown[]) => ({ context_management: { edits: types.map(type => ({ type })) } })
 
-  test('edits what it is told to; clearing thinking takes nothing that we would edit', () => {
+  test('are those that the request asks for, without clearing of thinking', () => {
     const all = told('clear_tool_uses_20250919', 'clear_thinking_20251015', 'compact_20260112', 7)
     assert.deepEqual(facts(all).serverEdits, ['clear_tool_uses_20250919', 'compact_20260112'])
     for (const body of [{}, { context_management: [] }, { context_management: { edits: 'a' } }]) {
@@ -58,14 +58,14 @@ describe('the server', () => {
     }
   })
 
-  test('may be told to clear results where the client has the beta, or always, or never', () => {
+  test('may clear results if the client sends the beta, or always, or never, by option', () => {
     const may = (headers: Headers, wanted?: ServerEdits) => facts({}, headers, wanted).mayClear === true
     assert.deepEqual([may(plain), may(withBeta)], [false, true])
     assert.deepEqual([may(plain, 'always'), may(withBeta, 'always')], [true, true])
     assert.deepEqual([may(plain, 'never'), may(withBeta, 'never')], [false, false])
   })
 
-  test('is not told so where it edits already, or runs tools whose results it may count', () => {
+  test('may not clear results if the request has such edits or server tools', () => {
     const may = (body: Wire) => facts(body, withBeta).mayClear === true
     assert.equal(may(told('clear_tool_uses_20250919')), false)
     assert.equal(may(told('clear_thinking_20251015')), true)
@@ -75,23 +75,23 @@ describe('the server', () => {
   })
 })
 
-describe('OpenAI', () => {
+describe('facts of OpenAI', () => {
   for (const dialect of [openaiChat, openaiResponses]) {
     const of = (body: Wire) => factsOf(dialect, plain, body)
 
-    test(`is asked for a lifetime by an option, or by its retention (${dialect.name})`, () => {
+    test(`include the lifetime from the option or the retention (${dialect.name})`, () => {
       assert.deepEqual(of({}), { serverEdits: [] })
       assert.equal(of({ prompt_cache_retention: '24h' }).cacheTtl, '24h')
       assert.equal(of({ prompt_cache_retention: '24h', prompt_cache_options: { ttl: '30m' } }).cacheTtl, '30m')
       assert.equal(of({ prompt_cache_retention: 7, prompt_cache_options: { ttl: 7 } }).cacheTtl, undefined)
     })
 
-    test(`says which edits the server makes (${dialect.name})`, () => {
+    test(`include the edits that the server makes (${dialect.name})`, () => {
       assert.deepEqual(of({ context_management: [{ type: 'compaction' }, {}] }).serverEdits, ['compaction'])
     })
   }
 })
 
-test('Gemini is asked for nothing', () => {
+test('Gemini requests have no such facts', () => {
   assert.deepEqual(factsOf(gemini, withBeta, mark('1h')), { serverEdits: [] })
 })

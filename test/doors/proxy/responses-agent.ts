@@ -7,7 +7,7 @@ type Json = any
 
 export class ResponsesAgent {
   readonly url: string
-  /** Newer models are told their tools here. */
+  /** Newer models get their tools here. */
   readonly input: Json[] = [
     { type: 'additional_tools', role: 'developer', tools: [{ type: 'custom', name: 'bash' }] },
     { type: 'message', role: 'developer', content: `You build software. ${'Be careful. '.repeat(400)}` },

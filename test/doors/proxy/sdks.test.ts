@@ -12,7 +12,7 @@ import { builder, LOOPS } from './loops.ts'
 import { entriesOf, sessionNames, setUp } from './setup.ts'
 
 const ROUNDS = 44
-/** Where a provider counts the tokens of a request; Chat Completions has nothing of the kind. */
+/** The path for counting tokens, for dialects that have one. */
 const COUNTS: Record<string, string> = {
   '/v1/messages': '/v1/messages/count_tokens',
   '/v1/responses': '/v1/responses/input_tokens',
@@ -26,7 +26,7 @@ function messagesIn(json: any): Message[] {
 }
 
 for (const { name, run } of LOOPS) {
-  test(`${name} completes ${ROUNDS} rounds with edits, and the ledger holds what it sent`, async () => {
+  test(`${name} completes ${ROUNDS} rounds with edits, and the ledger has its messages`, async () => {
     await using direct = await startUpstream(builder(ROUNDS))
     await run(direct.url)
     const counted: Message[][] = []
@@ -66,7 +66,7 @@ for (const { name, run } of LOOPS) {
     assert.deepEqual(counted, [last, last.slice(prompts)], 'a count is of what was sent')
   })
 
-  test(`${name} sends the same bytes through us when there is nothing to edit`, async () => {
+  test(`${name} sends the same bytes through the proxy when there is nothing to edit`, async () => {
     await using direct = await startUpstream(builder(3))
     await run(direct.url)
     for (const policy of ['none', 'thrifty']) {

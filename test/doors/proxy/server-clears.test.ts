@@ -64,7 +64,7 @@ async function billAlone(rounds: number): Promise<number> {
   return provider.bill.dollars
 }
 
-test('in a turn of 64 calls the server clears in a few batches: nothing is refused, no thinking lost, the bill is lower', async () => {
+test('in a turn of 64 calls the server clears in few batches: no refusal, no thinking lost, and a lower bill', async () => {
   await using it = await begun()
   await it.play(64)
   assert.deepEqual(it.provider.refusals, [])
@@ -82,7 +82,7 @@ test('in a turn of 64 calls the server clears in a few batches: nothing is refus
   assert.equal(texts.filter(text => /itself edited the history/.test(text)).length, 0)
 })
 
-test('what is sent holds the originals, the view shows what the model sees, and a count is about the same', async () => {
+test('the request has the originals, the view shows what the model sees, and a token count is smaller', async () => {
   await using it = await begun()
   await it.play(40)
   const session = await it.session()
@@ -99,7 +99,7 @@ test('what is sent holds the originals, the view shows what the model sees, and 
   assert.ok(json.input_tokens < json.context_management.original_input_tokens / 2)
 })
 
-test('undoing one brings it and those behind it back, and the agent goes on', async () => {
+test('undoing a clear restores it and all later ones, and the agent continues', async () => {
   await using it = await begun()
   await it.play(40)
   const session = await it.session()
@@ -113,7 +113,7 @@ test('undoing one brings it and those behind it back, and the agent goes on', as
   assert.deepEqual(it.provider.refusals, [])
 })
 
-test('a client without the beta is left alone within a turn, unless it is said so, and one with it where it is forbidden', async () => {
+test('without the beta the server does not clear, unless the option says always; never forbids it with the beta', async () => {
   for (const [agent, serverEdits, cleared] of [
     [{}, 'auto', false],
     [{}, 'always', true],
@@ -130,7 +130,7 @@ test('a client without the beta is left alone within a turn, unless it is said s
   }
 })
 
-test("the client's own clearing of thinking stays, and comes first", async () => {
+test("the client's clearing of thinking is kept before ours", async () => {
   const edits = [{ type: 'clear_thinking_20251015', keep: 'all' }]
   await using it = await begun({ agent: { ...MANAGES, more: { context_management: { edits } } } })
   await it.play(36)
@@ -140,7 +140,7 @@ test("the client's own clearing of thinking stays, and comes first", async () =>
   assert.deepEqual(it.provider.refusals, [])
 })
 
-test('a provider that does not clear is asked once, and then gets everything', async () => {
+test('a provider that clears nothing is asked once and then gets everything', async () => {
   const deaf = (turn: Turn): Turn => ({ ...turn, more: { ...turn.more, context_management: undefined } })
   await using it = await begun({ change: deaf })
   await it.play(50)
@@ -157,7 +157,7 @@ test('a platform that refuses the beta gets the request again without it', async
   assert.equal(it.clears().filter(count => count! > 0).length, 1)
 })
 
-test('a turn of 80 calls without the beta is edited where that pays for the reasoning that it loses', async () => {
+test('a turn of 80 calls without the beta is edited if that saves more than the lost reasoning costs', async () => {
   await using it = await begun({ agent: {} })
   await it.play(80)
   assert.deepEqual(it.provider.refusals, [])
@@ -186,7 +186,7 @@ const ITS_OWN = {
   },
 }
 
-test('what the client has the server clear is an edit that can be looked at and undone', async () => {
+test('clears that the client asks the server for are edits that can be shown and undone', async () => {
   await using it = await begun({ agent: { ...MANAGES, more: ITS_OWN } })
   await it.play(30)
   const session = await it.session()
@@ -217,7 +217,7 @@ test('what the client has the server clear is an edit that can be looked at and 
   assert.deepEqual(it.provider.refusals, [])
 })
 
-test('a compaction that is asked for beside an edited conversation is not refused, and nothing is edited in it', async () => {
+test('a compaction request is not refused, and its messages are not edited', async () => {
   await using it = await begun({ agent: {}, turn: 6 })
   await it.play(18)
   const target = { type: 'part', entry: 3, part: 0 } as const

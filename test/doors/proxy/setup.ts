@@ -46,7 +46,7 @@ export async function setUp(
   }
 }
 
-/** In front of a provider: answers requests over so many bytes with a stream of these events. */
+/** In front of a provider: answers requests over this many bytes with a stream of these events. */
 export async function startRefusing(upstream: string, most: number, events: readonly object[]) {
   const counted = { refused: 0 }
   const server = createServer(async (request, response) => {
@@ -73,19 +73,19 @@ export async function startRefusing(upstream: string, most: number, events: read
   return Object.assign(counted, { url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: close })
 }
 
-/** The names of all sessions, in the order in which they were made. */
+/** The ids of all sessions, in the order in which they were created. */
 export async function sessionNames(pal: Palimpsest): Promise<string[]> {
   const sessions = await pal.sessions({ limit: 1000 })
   return sessions.sort((a, b) => a.createdAt - b.createdAt).map(({ id }) => id)
 }
 
-/** What a session holds, as it happened. */
+/** The entries of a session, in order. */
 export async function entriesOf(pal: Palimpsest, id: string): Promise<Message[]> {
   const session = await pal.session(id, { mustExist: true })
   return (await session.events()).flatMap(({ event }) => (event.type === 'entry' ? [event.message] : []))
 }
 
-/** A result that is large enough to be worth an edit, and different each time. */
+/** A result that is large enough for an edit, and different each time. */
 export function largeOutput(round: number, chars = 12_000): string {
   const line = (i: number) => `${round}:${i} compiled module-${(i * 7919 + round) % 1000} in ${(i * 31) % 97} ms`
   return Array.from({ length: Math.ceil(chars / 38) }, (_, i) => line(i)).join('\n')

@@ -23,7 +23,7 @@ const others = fc.dictionary(fc.constantFrom('model', 'system', 'tools'), fc.jso
 /** What is done to each element: kept, left out, changed, or followed by another. */
 const fate = fc.constantFrom('keep', 'keep', 'drop', 'change', 'insert')
 
-test('whatever changes, the bytes say the new value', () => {
+test('the bytes have the new value after any change', () => {
   const space = fc.constantFrom(undefined, 1, '\t')
   fc.assert(
     fc.property(
@@ -48,7 +48,7 @@ test('whatever changes, the bytes say the new value', () => {
   )
 })
 
-test('in a list of the same length only what changed is written anew, as in any text', () => {
+test('in a list of the same length only changed elements are written anew, as in any text', () => {
   fc.assert(
     fc.property(fc.array(element, { minLength: 1 }), fc.nat(), fc.string(), (messages, pick, content) => {
       const text = JSON.stringify({ model: 'm', messages, max: 1 }, null, 2)
@@ -60,7 +60,7 @@ test('in a list of the same length only what changed is written anew, as in any 
   )
 })
 
-test('what a fold leaves keeps its spelling', () => {
+test('unchanged elements around a fold keep their spelling', () => {
   const text = '{"n":1.0, "messages":[ {"a":1.0} , {"b":2.0},{"c":3.0},{"d":"x"}, {"e":5.0}\n], "max": 1e2}'
   const body = JSON.parse(text)
   const [a, , , , e] = body.messages
@@ -69,7 +69,7 @@ test('what a fold leaves keeps its spelling', () => {
   assert.equal(spliced(text, body, to), expected)
 })
 
-test('what became of an element is remembered, and forgotten when something else shall become of it', () => {
+test('the edit of an element is remembered, and forgotten when the element is edited differently', () => {
   const text = '{"messages":[ {"role":"user","content":"long old text", "n":1.0} ]}'
   const body = JSON.parse(text)
   for (const content of ['a', 'a', 'b', 'a']) {
@@ -82,7 +82,7 @@ test('what became of an element is remembered, and forgotten when something else
   assert.equal(spliced(longer, grown, to), longer.replace('long old text', 'a'))
 })
 
-test('the same edits in a body that goes on give what editing it anew gives', () => {
+test('edits spliced into a continued body give the same bytes as a new splice', () => {
   const space = fc.constantFrom(undefined, 1)
   const tail = fc.array(element, { maxLength: 3 })
   fc.assert(
@@ -103,7 +103,7 @@ test('the same edits in a body that goes on give what editing it anew gives', ()
       const before = edited(textOf(old, 1))
       const text = textOf([...old, ...now], 2)
       const on = spliceOn(before, Buffer.from(text))
-      // A body that ends where the edits end has no place behind them.
+      // There is no place after the edits in a body that ends with them.
       if (on) assert.equal(written(on), written(edited(text)))
       else
         assert.ok(
@@ -117,7 +117,7 @@ test('the same edits in a body that goes on give what editing it anew gives', ()
   )
 })
 
-test('a list that was empty, or became so, is not gone on with: the comma would be wrong', () => {
+test('a body with a list that was or became empty is not continued, because of the comma', () => {
   for (const [text, messages, longer] of [
     ['{"messages":[{"a":1}]}', [], '{"messages":[{"a":1},{"b":2}]}'],
     ['{"messages":[]}', [{ x: 1 }], '{"messages":[{"b":2}]}'],
@@ -132,7 +132,7 @@ test('a list that was empty, or became so, is not gone on with: the comma would 
   }
 })
 
-test('a body that differs before its edits end is not gone on with', () => {
+test('a body that differs before the end of its edits is not continued', () => {
   const text = '{"messages":[{"a":"long"},{"b":1}]}'
   const body = JSON.parse(text)
   const bytes = Buffer.from(text)

@@ -4,7 +4,7 @@ import { splice } from '../../../src/doors/proxy/splice.ts'
 import { parseJson } from '../../../src/model/json.ts'
 import * as fc from '../../property.ts'
 
-test('what does not change keeps its spelling', () => {
+test('unchanged values keep their spelling', () => {
   const text =
     ' { "n" : 1.0, "big":12345678901234567890, "a": [ {"t":"\\u00e4\\/\\"" , "k":1}, {"t":"old"} ] ,"z":null}\n'
   const to = JSON.parse(text)
@@ -15,19 +15,19 @@ test('what does not change keeps its spelling', () => {
   )
 })
 
-test('a list that got shorter keeps the text of what is left', () => {
+test('a shortened list keeps the spelling of its remaining elements', () => {
   const text = '{"m":[{"a":1.0},{"b":2.0},{"c":3.0},{"d":"x"},{"e":5.0}]}'
   const from = JSON.parse(text)
   const to = { m: [from.m[0], { folded: true }, { d: 'y' }, from.m[4]] }
   assert.equal(splice(text, from, to), '{"m":[{"a":1.0},{"folded":true},{"d":"y"},{"e":5.0}]}')
 })
 
-test('keys that come and go do not disturb their neighbours', () => {
+test('added and removed keys do not change their neighbours', () => {
   const text = '{"a":1.0,"b":2.0,"c":[3.0]}'
   assert.equal(splice(text, JSON.parse(text), { a: 1, c: [3], d: 4 }), '{"a":1.0,"c":[3.0],"d":4}')
 })
 
-test('whatever changes, the text says the new value', () => {
+test('the text has the new value after any change', () => {
   const spaced = fc.constantFrom(undefined, 1, '\t')
   const json = fc.jsonValue({ maxDepth: 4 })
   fc.assert(
@@ -40,7 +40,7 @@ test('whatever changes, the text says the new value', () => {
   )
 })
 
-test('one changed string leaves everything before and behind it as it was', () => {
+test('with one changed string, the text before and after it is unchanged', () => {
   const list = fc.array(fc.record({ role: fc.string(), content: fc.string() }), { minLength: 1 })
   fc.assert(
     fc.property(list, fc.nat(), fc.string(), (messages, pick, content) => {

@@ -7,11 +7,11 @@ import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { exchange } from '../../../src/doors/proxy/upstream.ts'
 
-test('a request that met a closed connection is sent again, also when the write failed', async () => {
+test('a request on a connection that the server closed is sent again, also when the write failed', async () => {
   const server = createServer((request, response) => {
     request.resume().on('end', () => {
       response.end('{}')
-      // The other side still takes the connection for a good one.
+      // The other side still believes that the connection is open.
       setImmediate(() => request.socket.destroy())
     })
   })

@@ -48,7 +48,7 @@ test('caching by the provider is not counted as saved', () => {
   assert.ok(Math.abs(cost - (10 * 3 + 1_000_000 * 0.3) / 1e6) < 1e-9)
 })
 
-test('what is not sent is saved, and what is written again is taken off', () => {
+test('text that is not sent is saved, minus the cost of writing it to the cache again', () => {
   const edit: Event = {
     type: 'edit',
     edits: [
@@ -77,14 +77,14 @@ test('what is not sent is saved, and what is written again is taken off', () => 
   assert.ok(later.saved > saved, 'each later call gains')
 })
 
-test('a pause and another model are told apart from edits', () => {
+test('misses after a pause or a change of model are counted apart from those after edits', () => {
   const call = used({ input: 1 })
   const events = [said('user', 'a'), call, { pause: 600_000 }, call, used({ input: 1, model: 'claude-haiku-4-5' })]
   const { busts } = statistics(placed(events))
   assert.deepEqual(busts, { edit: 0, pause: 1, client: 0, model: 1, server: 0, provider: 0 })
 })
 
-test('stats says from the ledger what the proxy counted while it ran, and metrics says it to Prometheus', async () => {
+test('stats gives the numbers that the proxy counted, and metrics gives them in the format of Prometheus', async () => {
   await using it = await setUp(builder(30))
   await LOOPS[0]!.run(it.url)
   await it.proxy.idle()
@@ -105,7 +105,7 @@ test('stats says from the ledger what the proxy counted while it ran, and metric
   assert.match(metrics, /palimpsest_busts_total 0/)
 })
 
-test('run gives an agent the proxy, and says at the end what was saved', async t => {
+test('run starts an agent with the proxy, and reports the savings at the end', async t => {
   const home = await mkdtemp(join(tmpdir(), 'palimpsest-'))
   t.after(() => rm(home, { recursive: true }))
   await using upstream = await startUpstream([{ text: 'hello', usage: { input: 1000, output: 10 } }])
@@ -133,7 +133,7 @@ test('a share is a percentage or a fraction', () => {
   for (const wrong of ['x', '101%', '-1', '%']) assert.throws(() => shareOption(wrong, 'x'), { code: 'INVALID_INPUT' })
 })
 
-test('a loss is called a loss', () => {
+test('a loss is reported as a loss', () => {
   const totals = {
     calls: 2,
     passed: 0,

@@ -1,4 +1,4 @@
-/** What is read from a streamed answer: the same for any split into chunks and any line endings. */
+/** Reading a streamed answer gives the same for any split into chunks and any line endings. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as zlib from 'node:zlib'
@@ -18,7 +18,7 @@ async function learnt(chunks: readonly Uint8Array[], headers = STREAM): Promise<
   return promise
 }
 
-test('a stream says the same however it is cut', async () => {
+test('a stream is read the same for any split into chunks', async () => {
   const piece = fc.oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom('\n', '\r\n', 'data: ', '€', ''))
   const given = fc.record({
     pieces: fc.array(piece, { maxLength: 6 }),
@@ -54,7 +54,7 @@ test('a stream says the same however it is cut', async () => {
   )
 })
 
-test('an event may have several lines of data, and the last one no end', async () => {
+test('an event may have several data lines, and the last event needs no end', async () => {
   const lines = [
     'data: {"type":"content_block_delta",',
     'data: "delta":{"text":"yes"}}',
@@ -66,7 +66,7 @@ test('an event may have several lines of data, and the last one no end', async (
   assert.equal(error, '1')
 })
 
-test('headers are found in any spelling, joined where they are given twice, and passed on as they came', () => {
+test('headers are found in any letter case, joined if repeated, and passed on unchanged', () => {
   const raw = ['Accept', 'a', 'accept', 'b', 'Cookie', 'x=1', 'cookie', 'y=2', 'Set-Cookie', 'p=1', 'Set-Cookie', 'q=2']
   const headers = new NodeHeaders(raw)
   assert.equal(headers.get('ACCEPT'), 'a, b')
@@ -79,7 +79,7 @@ test('headers are found in any spelling, joined where they are given twice, and 
   )
 })
 
-test('an answer says the same however it is compressed, and nothing where nobody knows how', async () => {
+test('an answer is read in any known compression, and an unknown one gives nothing', async () => {
   const event = { type: 'content_block_delta', delta: { type: 'text_delta', text: 'yes' } }
   const plain = Buffer.from(`data: ${JSON.stringify(event)}\n\n`)
   const forms: [string, Buffer][] = [

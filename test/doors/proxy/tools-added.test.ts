@@ -7,7 +7,7 @@ import { defineLateTools, hasMcpTools, namesOfTools, withoutErrors } from '../..
 import { dataIn, Events, parsed } from '../../../src/doors/proxy/stream.ts'
 import type { Message } from '../../../src/model/types.ts'
 
-test('the names that a request offers are found in every dialect, inside other tools too', () => {
+test('the tool names of a request are found in every dialect, including nested tools', () => {
   const tools = [
     { name: 'a' },
     { type: 'function', function: { name: 'b' } },
@@ -22,7 +22,7 @@ test('the names that a request offers are found in every dialect, inside other t
   assert.deepEqual([...namesOfTools({})], [])
 })
 
-test('a name that is taken is not taken again, however many are', () => {
+test('a tool gets a free name, even if many are used', () => {
   const names = (...taken: string[]) => defineLateTools(anthropic, new Set(taken)).map(({ name }) => name)
   assert.deepEqual(names(), ['context', 'recall'])
   assert.deepEqual(names('context'), ['palimpsest_context', 'recall'])
@@ -33,7 +33,7 @@ test('a name that is taken is not taken again, however many are', () => {
   assert.deepEqual([first?.tool, first?.definition['name']], ['context', 'palimpsest_context'])
 })
 
-test('tools of our MCP server are known by our name and by what they are called', () => {
+test("tools of our MCP server are recognised by its name and the tool's name", () => {
   const has = (...names: string[]) => hasMcpTools(new Set(names))
   assert.equal(has('mcp__palimpsest__recall', 'bash'), true)
   assert.equal(has('mcp__other__recall'), false)
@@ -41,13 +41,13 @@ test('tools of our MCP server are known by our name and by what they are called'
   assert.equal(has(), false)
 })
 
-describe('what is added to a conversation', () => {
+describe('the addition to a conversation', () => {
   const tools = [{ name: 'bash' }]
   const given = (body: object, options: object) =>
     newInjection({ dialect: anthropic, body: { ...body }, user: 'ann' }, options)
   const system = async (user: string | undefined) => `memory of ${user}`
 
-  test('is a text, tools, both or nothing; who offers no tools gets none', async () => {
+  test('is a text, tools, both or nothing; a conversation without tools gets none', async () => {
     assert.equal(await given({ tools }, {}), undefined)
     assert.equal(await given({}, { tools: true }), undefined)
     assert.equal(await given({ tools }, { system: async () => '' }), undefined)
@@ -63,7 +63,7 @@ describe('what is added to a conversation', () => {
     )
   })
 
-  test('stands behind what the client has, and never in place of it', async () => {
+  test("comes after the client's own text and tools, and replaces nothing", async () => {
     const injection = (await given({ tools }, { system, tools: true }))!
     const body = inject(anthropic, { system: 'be brief', tools, model: 'm' }, injection)
     assert.equal(body['system'], 'be brief\n\nmemory of ann')
@@ -77,7 +77,7 @@ describe('what is added to a conversation', () => {
   })
 })
 
-test('an answer of ours is no error, and a call as the model made it is no edited one', () => {
+test('a late answer removes the error mark, and a restored call is not an edit', () => {
   const original = { dialect: 'anthropic' as const, value: { type: 'tool_result', is_error: true, cache: 1 } }
   const result = { type: 'tool-result' as const, id: 'c', name: 'recall', output: 'ours', isError: true, edit: 'e1' }
   const call = { type: 'tool-call' as const, id: 'c', name: 'recall', input: {}, edit: 'e2' }
@@ -97,7 +97,7 @@ test('an answer of ours is no error, and a call as the model made it is no edite
 })
 
 describe('events of a stream', () => {
-  test('end with a blank line of any kind; what has no end is left', () => {
+  test('end with a blank line of any kind, and an unfinished event is kept', () => {
     const taken: string[] = []
     const rest = (text: string) => {
       taken.length = 0
@@ -111,7 +111,7 @@ describe('events of a stream', () => {
     assert.deepEqual(taken, ['data: 1', 'data: 2', 'data: 3'])
   })
 
-  test('say the lines of their data, with or without a blank before it', () => {
+  test('give their data lines, with or without a space before the value', () => {
     const cases: [string, string][] = [
       ['data: {"a":1}', '{"a":1}'],
       ['data:x', 'x'],

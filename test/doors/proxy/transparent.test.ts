@@ -11,7 +11,7 @@ import { openPalimpsest } from '../../../src/session/engine.ts'
 
 type Seen = { method: string; url: string; headers: IncomingMessage['headers']; body: Buffer }
 
-/** A proxy with a server behind it that a test writes itself. */
+/** A proxy, with a server after it that the test writes itself. */
 async function between(answer: (seen: Seen, response: ServerResponse) => void, policy = 'thrifty') {
   const seen: Seen[] = []
   const server = createServer(async (incoming, response) => {
@@ -61,7 +61,7 @@ const BODIES: [path: string, body: string][] = [
 ]
 
 for (const policy of ['none', 'thrifty']) {
-  test(`with ${policy} every route gets the bytes, headers and query that came in`, async () => {
+  test(`with ${policy} every route passes bytes, headers and query unchanged`, async () => {
     await using it = await between(
       (_, response) => response.writeHead(418, { 'x-own': 'a', 'set-cookie': ['a=1', 'b=2'] }).end('{"a" :1}'),
       policy,
@@ -94,14 +94,14 @@ for (const policy of ['none', 'thrifty']) {
   })
 }
 
-test('a body that is no valid UTF-8 goes by as it is', async () => {
+test('a body that is not valid UTF-8 is passed on unchanged', async () => {
   await using it = await between((_, response) => response.end('{}'))
   const body = Buffer.from([0x7b, 0xff, 0xfe, 0x7d])
   await (await fetch(`${it.url}/v1/chat/completions`, { method: 'POST', body })).text()
   assert.deepEqual(it.seen[0]!.body, body)
 })
 
-test('a compressed answer stays compressed, and its usage is read all the same', async () => {
+test('a compressed answer stays compressed, and its usage is still read', async () => {
   const answer = gzipSync(
     JSON.stringify({ model: 'gpt-4o', choices: [], usage: { prompt_tokens: 70, completion_tokens: 3 } }),
   )
@@ -119,7 +119,7 @@ test('a compressed answer stays compressed, and its usage is read all the same',
   assert.equal((await it.proxy.totals()).input, 70)
 })
 
-test('chunks of a stream arrive as they come, event lines and pings included', async () => {
+test('chunks of a stream arrive one by one, event lines and pings included', async () => {
   let go = () => {}
   await using it = await between((_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -135,7 +135,7 @@ test('chunks of a stream arrive as they come, event lines and pings included', a
   assert.equal((await reader.read()).done, true)
 })
 
-test('a client that goes away ends the request upstream', async () => {
+test('a client that disconnects ends the request to the provider', async () => {
   const closed = Promise.withResolvers<void>()
   await using it = await between((_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {}\n\n')
@@ -149,7 +149,7 @@ test('a client that goes away ends the request upstream', async () => {
   await closed.promise
 })
 
-test('a client that goes away before the answer begins ends the request upstream', async () => {
+test('a client that disconnects before the answer begins ends the request to the provider', async () => {
   const arrived = Promise.withResolvers<void>()
   const closed = Promise.withResolvers<void>()
   await using it = await between((_, response) => {
@@ -165,7 +165,7 @@ test('a client that goes away before the answer begins ends the request upstream
   await closed.promise
 })
 
-test('an answer that breaks off breaks off for the client too', async () => {
+test('an answer that breaks off also breaks off for the client', async () => {
   await using it = await between((_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {}\n\n')
     setImmediate(() => response.destroy())
@@ -175,7 +175,7 @@ test('an answer that breaks off breaks off for the client too', async () => {
   await assert.rejects(response.text())
 })
 
-test('a slow client holds back the provider', async () => {
+test('a slow client slows down the provider', async () => {
   const big = Buffer.alloc(1 << 20, 'x')
   let written = 0
   await using it = await between((_, response) => {
@@ -193,7 +193,7 @@ test('a slow client holds back the provider', async () => {
   call.end()
   const [response]: [IncomingMessage] = (await once(call, 'response')) as never
   response.pause()
-  // Provider, proxy and client share this loop: so many rounds without a write, and nobody will write any more.
+  // Provider, proxy and client share this event loop: after so many rounds without a write, no write will follow.
   for (let [still, before] = [0, written]; still < 500; before = written) {
     await nextRound()
     still = written === before ? still + 1 : 0
@@ -204,7 +204,7 @@ test('a slow client holds back the provider', async () => {
   assert.equal(size, 32 << 20)
 })
 
-test('HEAD, GET and answers without a body go by', async () => {
+test('HEAD, GET and answers without a body are passed on', async () => {
   await using it = await between(({ method }, response) => response.writeHead(method === 'GET' ? 200 : 204).end())
   assert.equal((await fetch(`${it.url}/anthropic/api/hello`, { method: 'HEAD' })).status, 204)
   assert.equal((await fetch(`${it.url}/v1/models`, { headers: { 'anthropic-version': '2023-06-01' } })).status, 200)
@@ -224,7 +224,7 @@ test('a WebSocket upgrade is refused, so that the client falls back to HTTP', as
   response.resume()
 })
 
-test('a provider that is not there is an error in the shape of its dialect', async () => {
+test('an unreachable provider gives an error in the form of its dialect', async () => {
   const pal = await openPalimpsest({ home: ':memory:' })
   const faults: string[] = []
   const upstreams = { anthropic: 'http://127.0.0.1:1', openai: 'http://127.0.0.1:1/v1' }
@@ -244,7 +244,7 @@ test('a provider that is not there is an error in the shape of its dialect', asy
   await pal.close()
 })
 
-test('listening beyond loopback needs a token, and the token opens the door', async () => {
+test('listening beyond loopback needs a token, and requests with the token are accepted', async () => {
   const handler = async ({ url }: { url: string }) => ({ status: 200, headers: [], body: new URL(url).pathname })
   await assert.rejects(serveProxy(handler, { host: '0.0.0.0' }), { code: 'INVALID_INPUT' })
   await using front = await serveProxy(handler, { host: '0.0.0.0', token: 'sesame' })

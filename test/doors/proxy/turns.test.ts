@@ -56,7 +56,7 @@ async function start(options: Partial<TurnsOptions> = {}) {
 const sentBy = ({ edited }: { edited?: Spliced }) =>
   edited && (JSON.parse(Buffer.concat(piecesOf(edited)).toString()) as { messages: Said[] }).messages
 
-/** Shortens the first message once it has been answered. */
+/** Shortens the first message after it has been answered. */
 const shortenFirst: Policy = {
   name: 'first',
   start: () => {
@@ -88,7 +88,7 @@ describe('a turn', () => {
     await pal.close()
   })
 
-  test('with an edit sends the view, and the same body again gets the same bytes', async () => {
+  test('with an edit sends the view, and the same body later gives the same bytes', async () => {
     const { take, pal } = await start({ policy: everyTurn('first', [shortenFirst]) })
     await take(talk.slice(0, 1))
     await take(talk.slice(0, 3))
@@ -105,7 +105,7 @@ describe('a turn', () => {
     await pal.close()
   })
 
-  test('that are many at once on one session are taken one after the other', async () => {
+  test('at the same time as others of its session waits for them', async () => {
     const { find, turns, eventsOf, pal } = await start()
     const found = [await find(talk.slice(0, 1)), await find(talk.slice(0, 3)), await find(talk)]
     const taken = await Promise.all(found.map(one => turns.prepare(one)))
@@ -118,7 +118,7 @@ describe('a turn', () => {
     await pal.close()
   })
 
-  test('without messages is none', async () => {
+  test('needs messages', async () => {
     const { turns, pal } = await start()
     const reading = new Readings().read(anthropic, Buffer.from('{"model":"claude"}'))!
     const nothing = {
@@ -136,7 +136,7 @@ describe('a turn', () => {
 })
 
 describe('a conversation that is only recorded', () => {
-  test('passes as it is once it is known, until somebody edits it', async () => {
+  test('is passed on unchanged once it is known, until the user edits it', async () => {
     const { find, turns, pal } = await start()
     const first = await find(talk.slice(0, 1))
     assert.equal(first.asIs, false, 'not opened yet')
@@ -148,7 +148,7 @@ describe('a conversation that is only recorded', () => {
     await pal.close()
   })
 
-  test('is one where nothing is planned: another waits for its view', async () => {
+  test('has no planner; a conversation with a planner waits for its view', async () => {
     const { find, turns, pal } = await start({ policy: 'thrifty' })
     await turns.prepare(await find(talk.slice(0, 1)))
     assert.equal((await find(talk.slice(0, 3))).asIs, false)
@@ -157,7 +157,7 @@ describe('a conversation that is only recorded', () => {
 })
 
 describe("the provider's cache", () => {
-  test('is of no use where the client takes back what it said', async () => {
+  test('is lost when the client takes messages back', async () => {
     const { take, pal } = await start()
     await take(talk.slice(0, 1))
     await take(talk)
@@ -170,7 +170,7 @@ describe("the provider's cache", () => {
 })
 
 describe('an answer', () => {
-  test('is dated by when it was given, not by when it comes back', async () => {
+  test('has the time when it was given, not when the client sends it back', async () => {
     const { take, turns, time, eventsOf, pal } = await start()
     const first = await take(talk.slice(0, 1))
     time.now += 1000
@@ -184,7 +184,7 @@ describe('an answer', () => {
     await pal.close()
   })
 
-  test('is recorded with its numbers, where the provider gave some', async () => {
+  test('is recorded with its usage, if the provider reports usage', async () => {
     const { take, turns, eventsOf, pal } = await start()
     const turn = await take(talk.slice(0, 1))
     await turns.finish(turn, { ...emptyAnswer(), usage: {} })
@@ -198,7 +198,7 @@ describe('an answer', () => {
     await pal.close()
   })
 
-  test('leads a client without a name back by its calls', async () => {
+  test('identifies a conversation without a name by its calls', async () => {
     const { take, turns, pal } = await start()
     const turn = await take([ask('do it')], { session: '' })
     const call = { id: 'toolu_1', name: 'bash', input: {} }
@@ -223,7 +223,7 @@ describe('a request that is too long for the provider', () => {
   ]
   const long = [ask('build it'), ...Array.from({ length: 12 }, (_, n) => step(n)).flat(), answer('so'), ask('go on')]
 
-  test('is made shorter, and the ledger says why', async () => {
+  test('is shortened, and the ledger says why', async () => {
     const { take, turns, eventsOf, pal } = await start({ policy: 'thrifty' })
     const turn = await take(long)
     const before = turn.edited ? Buffer.concat(piecesOf(turn.edited)).length : JSON.stringify(long).length
@@ -236,7 +236,7 @@ describe('a request that is too long for the provider', () => {
     await pal.close()
   })
 
-  test('stays as it is where nothing may be edited', async () => {
+  test('stays unchanged if nothing may be edited', async () => {
     const recorded = await start({ policy: 'none' })
     assert.equal(await recorded.turns.shrink(await recorded.take(long)), undefined)
     const holdout = await start({ policy: 'thrifty', holdout: 1 })

@@ -7,7 +7,7 @@ const none = new Headers()
 const route = (path: string, headers = none) => routeOf(new URL(path, 'http://proxy.local'), headers)
 
 describe('a request goes', () => {
-  test('where the beginning of its path says', () => {
+  test('to the provider at the beginning of its path', () => {
     assert.deepEqual(route('/anthropic/v1/messages'), { upstream: 'anthropic', path: '/v1/messages' })
     assert.deepEqual(route('/openai/v1/models'), { upstream: 'openai', path: '/v1/models' })
     assert.deepEqual(route('/gemini/v1beta/models'), { upstream: 'gemini', path: '/v1beta/models' })
@@ -15,7 +15,7 @@ describe('a request goes', () => {
     assert.equal(route('/constructor/v1').path, '/constructor/v1', 'no word that every object knows')
   })
 
-  test('else to Anthropic for messages, for its version header, and for paths that OpenAI has not', () => {
+  test('otherwise to Anthropic for messages, with its version header, and for paths that OpenAI lacks', () => {
     const version = new Headers({ 'anthropic-version': '2023-06-01' })
     assert.equal(route('/v1/messages').upstream, 'anthropic')
     assert.equal(route('/v1/messages/count_tokens').upstream, 'anthropic')
@@ -30,14 +30,14 @@ describe('the address', () => {
   const at = (upstream: 'anthropic' | 'openai' | 'gemini', base: string, path: string, search = '') =>
     upstreamUrl({ upstream, path }, search, { ...PROVIDERS, [upstream]: base }).href
 
-  test('of Anthropic is given with or without its version', () => {
+  test('of Anthropic can be given with or without its version', () => {
     for (const base of ['https://a.example', 'https://a.example/', 'https://a.example/v1']) {
       assert.equal(at('anthropic', base, '/v1/messages', '?beta=true'), 'https://a.example/v1/messages?beta=true')
     }
     assert.equal(at('anthropic', 'https://a.example/v1/x', '/v1/messages'), 'https://a.example/v1/x/v1/messages')
   })
 
-  test('of OpenAI has what stands in the place of its version', () => {
+  test('of OpenAI includes its version', () => {
     assert.equal(at('openai', 'https://o.example', '/v1/models'), 'https://o.example/v1/models')
     assert.equal(at('openai', 'https://o.example/v1', '/v1/models', '?a=1'), 'https://o.example/v1/models?a=1')
     assert.equal(at('openai', 'https://o.example/other', '/v1/models'), 'https://o.example/other/models')
@@ -45,12 +45,12 @@ describe('the address', () => {
     assert.equal(at('openai', 'https://o.example/other', '/v1x/models'), 'https://o.example/other/v1x/models')
   })
 
-  test('of Gemini is put in front as it is', () => {
+  test('of Gemini is used unchanged', () => {
     assert.equal(at('gemini', 'https://g.example/v1', '/v1beta/a'), 'https://g.example/v1/v1beta/a')
   })
 })
 
-test('headers go on but for those of this connection, those that it names, and ours', () => {
+test('all headers are forwarded except those of this connection, those that it names, and ours', () => {
   const headers = new Headers({
     'x-api-key': 'k',
     'x-palimpsest-session': 'a',

@@ -16,7 +16,7 @@ const REQUESTS = [
 
 for (const { path, body } of REQUESTS) {
   for (const stream of [false, true]) {
-    test(`${path} ${stream ? 'streamed' : 'whole'}: the ledger has all numbers of a call`, async () => {
+    test(`${path} ${stream ? 'streamed' : 'whole'}: the ledger has the whole usage of a call`, async () => {
       await using it = await setUp(() => ({ text: 'yes', usage: USED }))
       const asked = JSON.stringify({ model: 'one', stream, ...body })
       const answer = await fetch(it.url + path, {
@@ -33,7 +33,7 @@ for (const { path, body } of REQUESTS) {
   }
 }
 
-test('a streamed answer without usage counts at once, as an estimate, and not twice when it comes back', async () => {
+test('a streamed answer without usage is counted at once as an estimate, and only once', async () => {
   await using it = await setUp([{ text: 'The first answer, in a few words.' }, { text: 'And another one.' }])
   const messages = [{ role: 'user', content: 'Hello there, what is new?' }]
   const ask = async () => {
@@ -52,7 +52,7 @@ test('a streamed answer without usage counts at once, as an estimate, and not tw
   assert.deepEqual(await ask(), { calls: 2, isPaid: true })
 })
 
-test('what was written before a stream broke off is paid: it is counted, where the provider tells only the beginning', async () => {
+test('output before a stream broke off is counted, even if the provider reported only the beginning', async () => {
   const text = 'lorem ipsum dolor sit amet '.repeat(200)
   await using it = await setUp([{ text, usage: USED, cutAfter: 4 }])
   const body = JSON.stringify({ model: 'claude-opus-5', stream: true, messages: [{ role: 'user', content: 'hi' }] })

@@ -28,7 +28,7 @@ before(async () => {
 after(() => server.close())
 
 describe('an agent', () => {
-  test('cannot decide, whatever it names itself', async () => {
+  test('cannot decide on proposals, whatever user it names', async () => {
     for (const verb of ['approve', 'reject', 'revert']) {
       const path = `/users/alice/proposals/${proposal}/${verb}`
       const disguises: Record<string, string>[] = [{}, { 'x-role': 'admin' }, { 'x-palimpsest-token': agent.token }]
@@ -38,7 +38,7 @@ describe('an agent', () => {
     }
   })
 
-  test('proposes under the name of its token only', async () => {
+  test('proposes only with the name of its token', async () => {
     const { json, status } = await call('POST', '/users/alice/blocks/goals/propose', {
       token: agent.token,
       body: { body: 'Learn Zig.\n', reasoning: 'r', agent_id: 'somebody else' },
@@ -47,7 +47,7 @@ describe('an agent', () => {
     assert.equal(json.agent_id, 'tutor')
   })
 
-  test("cannot take back a user's edit, and can take back its own", async () => {
+  test('can undo its own edits, but not those of the user', async () => {
     const messages = [said('a question'), said('a long answer '.repeat(50), 'assistant')]
     await call('POST', '/sessions', { token: alice.token, body: { id: 'edited', messages } })
     const parts = await call('GET', '/sessions/edited/parts', { token: agent.token })
@@ -64,7 +64,7 @@ describe('an agent', () => {
     assert.equal((await call('POST', `/sessions/edited/edits/${own.id}/undo`, { token: agent.token })).status, 200)
   })
 
-  test('cannot hide that what it proposes is from a tool, when it cites the session', async () => {
+  test('cannot hide that the text of its proposal comes from a tool, when it cites the session', async () => {
     const call1 = { type: 'tool-call', id: 'c1', name: 'fetch', input: { url: 'https://x.example' } }
     const result = {
       type: 'tool-result',
@@ -89,7 +89,7 @@ describe('an agent', () => {
     assert.equal(review.json.from_tools, true)
   })
 
-  test('is told by no route what its user has hidden, and people are', async () => {
+  test('sees text that its user has hidden on no route; its user sees it', async () => {
     const read = { id: 'c1', name: 'read_file' }
     const messages = [
       said('a zebra question'),
@@ -146,7 +146,7 @@ describe('an agent', () => {
 })
 
 describe('sessions belong to a user', () => {
-  test('who sees their own in lists and in search, and no others', async () => {
+  test('the user sees them in lists and in search, other users do not', async () => {
     await call('POST', '/sessions', { token: bob.token, body: { id: 'bobs', messages: [said('hello from bob')] } })
     const list = await call('GET', '/sessions', { token: bob.token })
     assert.deepEqual(
@@ -162,20 +162,20 @@ describe('sessions belong to a user', () => {
     assert.ok(all.json.sessions.length >= 2)
   })
 
-  test('and a fork belongs to the same', async () => {
+  test('a fork belongs to the same user', async () => {
     const { json } = await call('POST', '/sessions/bobs/fork', { token: bobsAgent.token, body: { id: 'bobs-2' } })
     assert.equal(json.owner, 'bob')
     assert.equal((await call('GET', '/sessions/bobs-2', { token: alice.token })).status, 404)
   })
 
-  test('a name that another has is free, and one of their own is taken', async () => {
+  test("names are per user: a name of another user is free, and one's own is taken", async () => {
     const { status, text } = await call('POST', '/sessions', { token: alice.token, body: { id: 'bobs' } })
     assert.equal(status, 201)
     assert.doesNotMatch(text, /hello from bob|"bob"/)
     assert.equal((await call('POST', '/sessions', { token: alice.token, body: { id: 'bobs' } })).status, 409)
   })
 
-  test('an import cannot write to the session of another', async () => {
+  test("an import cannot write to another user's session", async () => {
     const lines = [
       {
         type: 'user',
@@ -207,7 +207,7 @@ describe('sessions belong to a user', () => {
   })
 })
 
-test('a token that is revoked stops at once', async () => {
+test('a revoked token stops working at once', async () => {
   const passing = await token('alice', 'user')
   assert.equal((await call('GET', '/me', { token: passing.token })).status, 200)
   assert.equal((await call('DELETE', `/tokens/${passing.id}`, { token: admin.token })).status, 200)
@@ -222,7 +222,7 @@ test('tokens are kept as hashes, and lists do not show them', async () => {
   assert.equal((await call('GET', '/me', { token: made.json.secret })).json.user, 'carol')
 })
 
-test('without tokens the person at this machine does everything, and a token that is shown still counts', async () => {
+test('without required tokens the local user may do everything, but a given token still counts', async () => {
   const open = await startServer()
   const shown = await open.token('alice', 'agent')
   assert.deepEqual((await open.call('GET', '/me')).json, { role: 'admin', user: null, name: '', token: null })
@@ -232,7 +232,7 @@ test('without tokens the person at this machine does everything, and a token tha
   await open.server.close()
 })
 
-test('beyond loopback, and under names of its own, a server always asks for a token', async () => {
+test('beyond loopback, or with names of its own, a server always requires a token', async () => {
   for (const options of [{ host: '0.0.0.0' }, { host: '192.168.1.7' }, { allowHosts: ['memory.example.org'] }]) {
     const open = await startServer(options)
     assert.equal((await open.call('GET', '/sessions')).status, 401, JSON.stringify(options))

@@ -1,4 +1,4 @@
-/** Homes of earlier versions: owners stood in server.sqlite, and names were one space for all. */
+/** Homes of earlier versions, with owners in server.sqlite and one set of names for all users. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,7 @@ const home = mkdtempSync(join(tmpdir(), 'palimpsest-adopt-'))
 after(() => rmSync(home, { recursive: true, force: true }))
 const said = (text: string) => ({ role: 'user' as const, parts: [{ type: 'text' as const, text }] })
 
-/** As the version before wrote it. */
+/** Writes owners as the earlier version did. */
 async function makeFormerHome(owners: Record<string, string>) {
   const pal = await openPalimpsest({ home, config: false })
   for (const session of [...Object.keys(owners), 'nobodys']) {
@@ -32,7 +32,7 @@ async function makeFormerHome(owners: Record<string, string>) {
   return store
 }
 
-test('users find their sessions under the names that they know, and nobody finds those of others', async () => {
+test('users find their sessions under the known names, and not those of others', async () => {
   const store = await makeFormerHome({ plans: 'alice', 'plans-fork-1': 'alice', 'of/bob': 'bob', roots: 'root' })
   await store.createToken({ user: 'root', role: 'admin', at: 1 })
   await store.createToken({ user: 'bob', role: 'user', at: 1 })
@@ -55,7 +55,7 @@ test('users find their sessions under the names that they know, and nobody finds
   store.close()
 })
 
-test('a name that its user has taken since gets a number', async () => {
+test('a session gets a number if its user has used the name since', async () => {
   const store = await makeFormerHome({ plans: 'alice' })
   await adoptOwners(home, store)
   const pal = await openPalimpsest({ home, config: false })

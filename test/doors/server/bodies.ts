@@ -2,7 +2,7 @@
 import { partId } from '../../../src/view/shown-texts.ts'
 import { said } from './harness.ts'
 
-/** Bodies that fit, so that a refusal is never for the body. */
+/** Valid bodies, so that a request is never refused because of its body. */
 export const BODIES: Record<string, unknown> = {
   'post /deletions': { sessions: ['hello'], preview: true },
   'post /redactions': { sessions: ['hello'], text: 'nowhere', preview: true },

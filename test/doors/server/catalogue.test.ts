@@ -15,7 +15,7 @@ const OLD = Date.parse('2020-01-01')
 const AGE = 'UPDATE sessions SET changed_minute = 0'
 const said = (text: string) => ({ role: 'user' as const, parts: [{ type: 'text' as const, text }] })
 
-/** `open` gives the same home each time; `age` makes every change so far an old one. */
+/** `open` gives the same home each time; `age` makes all changes so far old ones. */
 async function follows(open: (clock: () => number) => Promise<Palimpsest>, age: () => Promise<void>): Promise<void> {
   let now = OLD
   await using mine = await open(() => now)
@@ -48,7 +48,7 @@ async function follows(open: (clock: () => number) => Promise<Palimpsest>, age: 
   await theirs.remove(['s11', 's12'], { by: 'them' })
   await (await theirs.session('s12')).append(said('again'))
   await theirs.of('ada').entitle('hers', 'Hers')
-  // On SQLite the order of use follows appends when there is time, or when the writer lists.
+  // On SQLite the order of use is updated in the background or when the writer lists.
   await theirs.sessions()
   read = 0
   const seen = await look()

@@ -26,19 +26,19 @@ test('a preview deletes nothing; a deletion cannot be undone, and the name is fr
   assert.equal(entries.json.total, 1)
 })
 
-test('what is not there, and a request for nothing, are refused', async () => {
+test('deleting missing sessions or nothing is refused', async () => {
   assert.equal((await call('POST', '/deletions', { body: { sessions: ['nobody'] } })).status, 404)
   assert.equal((await call('POST', '/deletions', { body: {} })).status, 422)
 })
 
-test('by age, all sessions from before go', async () => {
+test('deleting by age removes all sessions from before', async () => {
   await make('old')
   const gone = await call('POST', '/deletions', { body: { before: Date.now() + 60_000 } })
   assert.ok(gone.json.sessions.some(({ session }: { session: string }) => session === 'old'))
   assert.deepEqual((await call('GET', '/sessions')).json.sessions, [])
 })
 
-test('a user goes with memory and tokens', async () => {
+test('deleting a user removes memory and tokens', async () => {
   await call('PUT', '/users/alice/blocks/goals', { body: { body: 'to sing' } })
   const done = await call('DELETE', '/users/alice')
   assert.equal(done.status, 200, done.text)

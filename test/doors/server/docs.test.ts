@@ -31,7 +31,7 @@ test('docs/server.md has every route with its roles and its summary, and no othe
   assert.deepEqual(written, Object.fromEntries(there))
 })
 
-test('the pages of the web UI have the types of this document (node scripts/build-api-types.ts)', () => {
+test('the web UI has the types of this document (node scripts/build-api-types.ts)', () => {
   assert.equal(readFileSync(API_TYPES, 'utf8'), apiTypes())
 })
 
@@ -46,7 +46,7 @@ test('the page names every route, runs no script and loads nothing', async () =>
   assert.ok(policy.includes(`'sha256-${createHash('sha256').update(style).digest('base64')}'`))
 })
 
-test('the document refers only to what it holds, and every operation has a name of its own', () => {
+test('the document refers only to its own parts, and every operation has a unique name', () => {
   const text = JSON.stringify(server.document)
   const named = [...text.matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name!)
   assert.deepEqual([...new Set(named)].sort(), Object.keys(server.document.components.schemas).sort())
@@ -55,7 +55,7 @@ test('the document refers only to what it holds, and every operation has a name 
   assert.equal(new Set(names).size, names.length)
 })
 
-test('health and pages need no token, and every answer carries the security headers', async () => {
+test('health and pages need no token, and every answer has the security headers', async () => {
   for (const path of ['/healthz', '/openapi.json', '/docs', '/sessions', '/nowhere']) {
     const { status, headers } = await call('GET', path)
     assert.equal(status, { '/sessions': 401, '/nowhere': 404 }[path] ?? 200)

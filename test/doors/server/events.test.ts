@@ -6,7 +6,7 @@ import { said, startServer } from './harness.ts'
 type Event = { event: string; id: string; data: ReturnType<typeof JSON.parse> }
 type Served = Awaited<ReturnType<typeof startServer>>
 
-/** Listens; `next` gives the events in order, as they come. */
+/** Listens; `next` gives the next event. */
 async function listen({ server }: Served, headers: Record<string, string> = {}) {
   const abort = new AbortController()
   const request = new Request('http://localhost/events', { headers, signal: abort.signal })
@@ -38,7 +38,7 @@ async function listen({ server }: Served, headers: Record<string, string> = {}) 
 const put = ({ call }: Served, user: string, label: string, token?: string) =>
   call('PUT', `/users/${user}/blocks/${label}`, { body: { body: label }, ...(token ? { token } : {}) })
 
-test('a listener hears of blocks, proposals and sessions as they change', async () => {
+test('a listener gets events of changed blocks, proposals and sessions', async () => {
   const served = await startServer()
   const stream = await listen(served)
   assert.equal((await stream.next())?.event, 'open')
@@ -53,14 +53,14 @@ test('a listener hears of blocks, proposals and sessions as they change', async 
   await served.server.close()
 })
 
-test('what a part of this process writes is told by what writes it, at once', async () => {
+test('every append in this process is an event at once', async () => {
   const served = await startServer()
   const own = await served.pal.of('alice').session('mine')
   const stream = await listen(served)
   await stream.next()
   await served.memory.propose('alice', 'goals', { kind: 'new', body: 'Ship it.', agentId: 'agent', reasoning: 'r' })
   assert.equal((await stream.next())?.event, 'proposal.opened')
-  // Two appends in one go: looking at the list once a second would tell of the last one only.
+  // Two appends at once: reading the list once a second would report only the last one.
   await own.append(said('one'))
   await own.append(said('two'))
   const heard = [await stream.next(), await stream.next()].map(event => event?.data.length)
@@ -69,7 +69,7 @@ test('what a part of this process writes is told by what writes it, at once', as
   await served.server.close()
 })
 
-test('a session that somebody else writes to is noticed', async () => {
+test('a session that another process writes to gives an event', async () => {
   const served = await startServer()
   const session = await served.pal.session('watched')
   const stream = await listen(served)
@@ -82,7 +82,7 @@ test('a session that somebody else writes to is noticed', async () => {
   await served.server.close()
 })
 
-test('a listener that was cut off goes on where it stopped', async () => {
+test('a listener continues where its connection was cut', async () => {
   const served = await startServer()
   const stream = await listen(served)
   await stream.next()
@@ -101,7 +101,7 @@ test('a listener that was cut off goes on where it stopped', async () => {
   await served.server.close()
 })
 
-test('nobody hears of another user, and a revoked token hears nothing more', async () => {
+test('a listener gets no events of other users, and none after its token is revoked', async () => {
   const served = await startServer({ requireToken: true })
   const [alice, bob] = [await served.token('alice', 'user'), await served.token('bob', 'user')]
   const stream = await listen(served, { authorization: `Bearer ${bob.token}` })

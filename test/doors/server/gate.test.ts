@@ -33,7 +33,7 @@ const isIn = (check: () => void): boolean => {
 describe('an origin', () => {
   const passes = (headers: Record<string, string>, method = 'GET') => isIn(() => checkOrigin(asked(headers, method)))
 
-  test('is the host that was asked for, with its port, or there is none', () => {
+  test('must be the requested host with its port, or be absent', () => {
     const host = 'localhost:8377'
     assert.equal(passes({ host }), true)
     assert.equal(passes({ host, origin: 'http://localhost:8377' }, 'POST'), true)
@@ -45,12 +45,12 @@ describe('an origin', () => {
     assert.equal(passes({ host: 'evil.example', origin: 'http://localhost:8377' }), false, 'the Host header counts')
   })
 
-  test('of our own does not help a request that the browser says is from elsewhere', () => {
+  test('of our own does not allow a request that the browser marks as cross-site', () => {
     const host = 'localhost:8377'
     assert.equal(passes({ host, origin: `http://${host}`, 'sec-fetch-site': 'cross-site' }, 'POST'), false)
   })
 
-  test('that the browser names: our own pages, the address bar, and links that are followed', () => {
+  test('named by the browser may be our own pages, the address bar, or a followed link', () => {
     for (const site of ['same-origin', 'none']) {
       assert.equal(passes({ 'sec-fetch-site': site }), true, site)
       assert.equal(passes({ 'sec-fetch-site': site, 'sec-fetch-mode': 'cors' }, 'POST'), true, site)
@@ -71,7 +71,7 @@ describe('a host', () => {
   const passes = (host: string, options: Partial<GateOptions> = {}, url?: string) =>
     isIn(() => checkHost(asked(host === '' ? {} : { host }, 'GET', url), { hosts: [], anyAddress: false, ...options }))
 
-  test('is this machine, by any of its loopback names, with any port', () => {
+  test('may be any loopback name of this machine, with any port', () => {
     for (const host of [
       'localhost',
       'LOCALHOST:1',
@@ -98,7 +98,7 @@ describe('a host', () => {
     assert.equal(passes('localhost:123456'), false, 'no such port')
   })
 
-  test('is one of the names that were allowed', () => {
+  test('may be one of the allowed names', () => {
     const hosts = ['memory.example.org']
     assert.equal(passes('memory.example.org', { hosts }), true)
     assert.equal(passes('Memory.Example.org:443', { hosts }), true)
@@ -106,7 +106,7 @@ describe('a host', () => {
     assert.equal(passes('a b', { hosts: [''] }), false, 'an empty name, as of a variable that is not set')
   })
 
-  test('is any address in figures, where the server listens beyond loopback', () => {
+  test('may be any IP address, if the server listens beyond loopback', () => {
     for (const host of ['192.168.1.7:8377', '[2001:db8::1]']) {
       assert.equal(passes(host, { anyAddress: true }), true, host)
       assert.equal(passes(host), false, host)
@@ -116,12 +116,12 @@ describe('a host', () => {
     }
   })
 
-  test('must be right in the URL and in the header', () => {
+  test('must be allowed in the URL and in the header', () => {
     assert.equal(passes('localhost', {}, 'http://evil.example/x'), false)
     assert.equal(passes('evil.example', {}, 'http://localhost/x'), false)
   })
 
-  test('that is loopback is known as such', () => {
+  test('is recognised as loopback', () => {
     const names = ['localhost', '127.0.0.1', '[::1]', '::1', '127.9.9.9']
     assert.deepEqual(names.map(isLoopback), [true, true, true, true, true])
     const others = ['0.0.0.0', '::', '1127.0.0.1', '127.0.0.1.example', '127.0.0']
@@ -149,13 +149,13 @@ describe('credentials', async () => {
     }
   }
 
-  test('are a token of ours, in either header', async () => {
+  test('are one of our tokens, in either header', async () => {
     assert.deepEqual(await who({ authorization: `Bearer ${token}` }), alice)
     assert.deepEqual(await who({ authorization: `  bearer   ${token} ` }), alice)
     assert.deepEqual(await who({ 'x-palimpsest-token': ` ${token} ` }), alice)
   })
 
-  test('that are wrong do not get in, also where none are asked for', async () => {
+  test('are refused if they are wrong, even if none are required', async () => {
     const wrong: Record<string, string>[] = [
       { authorization: 'Bearer pal_guess' },
       { authorization: `Bearer ${gone.token}` },
@@ -171,12 +171,12 @@ describe('credentials', async () => {
     }
   })
 
-  test('may be left out where none are asked for: then it is the person at this machine', async () => {
+  test('may be missing if none are required; then the caller is the local user', async () => {
     assert.equal(await who({}), 'UNAUTHORIZED')
     assert.deepEqual(await who({}, {}, false), LOCAL)
   })
 
-  test('for a provider are not ours: only our own header counts, or a token that begins as ours do', async () => {
+  test('for a provider are ignored: only our own header or a token with our prefix counts', async () => {
     const provider = { authorization: 'Bearer sk-of-the-provider' }
     for (const foreignAuthorization of [true, 'unless-ours'] as const) {
       assert.equal(await who(provider, { foreignAuthorization }), 'UNAUTHORIZED')
@@ -190,7 +190,7 @@ describe('credentials', async () => {
     assert.equal(await who(lookalike, { foreignAuthorization: 'unless-ours' }, false), 'UNAUTHORIZED')
   })
 
-  test('of an admin are for everybody, of others for their own user', async () => {
+  test('of an admin are valid for all users, others only for their own', async () => {
     const admin = await store.createToken({ user: 'root', role: 'admin', name: '', at: 1 })
     const caller = await who({ authorization: `Bearer ${admin.token}` })
     assert.deepEqual(caller, { id: admin.id, role: 'admin', user: 'root', owner: undefined, name: '' })
@@ -200,7 +200,7 @@ describe('credentials', async () => {
   })
 })
 
-test('a role that something is not for is refused, and told for whom it is', async () => {
+test('a caller whose role is not allowed is refused, and the error names the allowed roles', async () => {
   checkRole(LOCAL, ['admin'])
   checkRole({ ...LOCAL, role: 'agent' }, ['user', 'agent'])
   assert.throws(() => checkRole({ ...LOCAL, role: 'agent' }, ['user', 'admin']), {

@@ -15,10 +15,10 @@ const result = (n: number, content = log(n)) => ({ role: 'tool', tool_call_id: `
 const compress = async (messages: readonly Wire[], model = 'claude-sonnet-4-5') =>
   (await call('POST', '/v1/compress', { token: agent, body: { messages, model } })).json
 
-describe('a conversation that a gateway sends', () => {
+describe('a conversation from a gateway', () => {
   const results = Array.from({ length: 12 }, (_, i) => result(i + 1))
 
-  test('comes back with as many messages, roles and ids, and shorter when that pays', async () => {
+  test('is returned with the same messages, roles and ids, and shortened when that pays', async () => {
     let sent: Wire[] = []
     let last: Awaited<ReturnType<typeof compress>>
     for (const one of results) {
@@ -35,14 +35,14 @@ describe('a conversation that a gateway sends', () => {
     assert.deepEqual(last.transforms_applied, ['thrifty'])
   })
 
-  test('is shown in the same way again, also when earlier requests of the user are among it', async () => {
+  test('is shortened in the same way again, also with an earlier request of the user added', async () => {
     const once = await compress(results)
     const again = await compress([{ role: 'user', content: 'Look at the logs.' }, ...results])
     assert.deepEqual(again.messages.slice(1), once.messages)
     assert.equal(again.session, once.session)
   })
 
-  test('gives every text back by the hash that stands in its place', async () => {
+  test('can be restored by the hashes in its placeholders', async () => {
     const { messages, ccr_hashes: hashes } = await compress(results)
     let found = 0
     for (const [i, { content }] of messages.entries()) {
@@ -56,7 +56,7 @@ describe('a conversation that a gateway sends', () => {
     assert.equal(found, hashes.length)
   })
 
-  test('is a session with its edits: what is undone is sent whole again', async () => {
+  test('is a session with its edits, and an undone edit restores the text in the next answer', async () => {
     const before = await compress(results)
     const session = await pal.of('bob').session(before.session)
     assert.deepEqual((await session.verify()).violations, [])
@@ -69,14 +69,14 @@ describe('a conversation that a gateway sends', () => {
   })
 })
 
-test('requests at once append each result once', async () => {
+test('concurrent requests append each result only once', async () => {
   const messages = [result(101), result(102)]
   const answers = await Promise.all(Array.from({ length: 5 }, () => compress(messages)))
   const session = await pal.of('bob').session(answers[0].session)
   assert.equal(session.fold.entries.length, 1 + 2 * messages.length)
 })
 
-test('what is no text of a tool passes as it is', async () => {
+test('messages that are not text results of tools are returned unchanged', async () => {
   const messages = [
     { role: 'system', content: log(1) },
     { role: 'user', content: [{ type: 'text', text: log(2) }] },
@@ -88,7 +88,7 @@ test('what is no text of a tool passes as it is', async () => {
   assert.deepEqual([answer.tokens_saved, answer.compression_ratio, answer.session], [0, 1, null])
 })
 
-test('a hash that nobody was given is not found', async () => {
+test('an unknown hash is not found', async () => {
   const { status, json } = await call('GET', '/v1/retrieve/0123456789abcdef01234567', { token: agent })
   assert.deepEqual([status, json.error.code], [404, 'NOT_FOUND'])
 })

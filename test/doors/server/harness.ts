@@ -61,7 +61,7 @@ export async function startServer(options: Partial<ServerOptions> = {}) {
   return { server, pal, memory, store, workspace, logged, token, call, get, post }
 }
 
-/** Parsing takes out fields that are not declared. */
+/** Parsing removes undeclared fields. */
 function checkAnswer(method: string, path: string, json: unknown): void {
   const steps = path.split('?')[0]!.split('/')
   const fits = (step: string, i: number) => step === steps[i] || step.startsWith('{')

@@ -1,4 +1,4 @@
-/** The server on a real port of loopback, and `palimpsest serve` and `token` as people run them. */
+/** The server on a real loopback port, and `palimpsest serve` and `token` as users run them. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { on, once } from 'node:events'
@@ -28,7 +28,7 @@ async function listening(home: string) {
   return { ...(await serve({ pal, memory, store, port: 0, log: () => {} })), memory }
 }
 
-/** One request as bytes, because fetch would not send it like this. */
+/** One request as bytes, because fetch cannot send it. */
 function raw(port: number, lines: string[]): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   socket.end(`${lines.join('\r\n')}\r\n\r\n`)
@@ -36,7 +36,7 @@ function raw(port: number, lines: string[]): Promise<string> {
 }
 
 describe('on a port', () => {
-  test('a request is answered, under the names of loopback only', async () => {
+  test('a request is answered only for the names of loopback', async () => {
     const { url, port, close } = await listening(join(base, 'names'))
     assert.equal((await fetch(`${url}/healthz`)).status, 200)
     assert.match(await raw(port, ['GET /healthz HTTP/1.1', 'Host: localhost:1', 'Connection: close']), /^HTTP\/1.1 200/)
@@ -49,7 +49,7 @@ describe('on a port', () => {
     await close()
   })
 
-  test('the line about what waits, below an answer of the proxy, links to where the client reaches the server', async t => {
+  test("the notice of waiting proposals below a proxy's answer links to the server's address", async t => {
     const it = await startWholeServer({ requireToken: false })
     const { pal, memory, store, mount } = it
     const { url, close } = await serve({ pal, memory, store, mount, port: 0, log: () => {} })
@@ -79,7 +79,7 @@ describe('on a port', () => {
     await close()
   })
 
-  test('closing waits for what is running, refuses what is new, and ends the streams', async () => {
+  test('closing waits for running requests, refuses new ones, and ends the streams', async () => {
     const { url, close, memory } = await listening(join(base, 'closing'))
     const events = await fetch(`${url}/events`)
     let release = () => {}
@@ -105,7 +105,7 @@ describe('on a port', () => {
     await reopened.close()
   })
 
-  test('answers to keys and owners of sessions outlive the process', async () => {
+  test('idempotent answers and owners of sessions survive a restart', async () => {
     const home = join(base, 'kept')
     const first = await listening(home)
     const sent = {
@@ -161,7 +161,7 @@ async function isDemo(url: string): Promise<boolean> {
 }
 
 describe('palimpsest serve', () => {
-  test('--demo answers where no model is set up, and stands back where one is', async () => {
+  test('--demo answers if no model is configured, and does nothing if one is', async () => {
     const keyless = { ANTHROPIC_API_KEY: '', ANTHROPIC_BASE_URL: '', OPENAI_API_KEY: '', OPENAI_BASE_URL: '' }
     const args = ['--demo', '--port', '0', '--home', join(base, 'demo')]
     const server = await started(args, keyless)
@@ -180,7 +180,7 @@ describe('palimpsest serve', () => {
     assert.equal(await withKey.stop(), 0)
   })
 
-  test('serves the sample, keeps to its port, and ends cleanly when told to', async () => {
+  test('serves the sample, refuses a used port, and ends cleanly when stopped', async () => {
     const home = join(base, 'cli')
     const server = await started(['--sample', '--port', '0', '--home', home])
     const { sessions } = (await (await fetch(`${server.url}/sessions`)).json()) as { sessions: { id: string }[] }
@@ -199,7 +199,7 @@ describe('palimpsest serve', () => {
     assert.equal(await server.stop(), 0)
   })
 
-  test('goes by what config set says without a restart, and keeps what was where the file is broken', async () => {
+  test('follows config set without a restart, and keeps the settings if the file is broken', async () => {
     const home = join(base, 'followed', 'home')
     const server = await started(['--port', '0', '--home', home])
     const policyOf = async (id: string) => {
@@ -216,7 +216,7 @@ describe('palimpsest serve', () => {
     assert.equal(await server.stop(), 0)
   })
 
-  test('takes another port when the usual one is taken and none was asked for', async t => {
+  test('takes another port if the default is used and no port was requested', async t => {
     const blocker = createTcpServer()
     t.after(() => blocker.close())
     const blocked = await new Promise<boolean>(resolve => {
@@ -231,7 +231,7 @@ describe('palimpsest serve', () => {
   })
 })
 
-test('palimpsest token makes tokens that open the server, keeps only hashes, and revokes', async () => {
+test('palimpsest token creates tokens that the server accepts, keeps only hashes, and revokes them', async () => {
   const home = join(base, 'tokens')
   const made = await runCli([
     'token',

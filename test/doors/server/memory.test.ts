@@ -1,4 +1,4 @@
-/** Memory over HTTP: an agent proposes, a person decides, and every decision can be undone. */
+/** Memory over HTTP: an agent proposes, a user decides, and every decision can be undone. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startServer } from './harness.ts'
@@ -16,7 +16,7 @@ const decide = (id: string, verb: string, body?: object) =>
   call('POST', `/users/alice/proposals/${id}/${verb}`, { token: user, ...(body ? { body } : {}) })
 const read = async (label: string) => (await call('GET', `/users/alice/blocks/${label}`, { token: agent })).json
 
-test('a proposal changes nothing until it is approved, and its review shows what would change', async () => {
+test('a proposal changes nothing until it is approved, and its review shows the change', async () => {
   await put('goals', 'Learn Go.\nRun daily.\n')
   const made = await propose('goals', { old_string: 'Learn Go', new_string: 'Learn Ru\u200bst', confidence: 'high' })
   assert.equal(made.status, 201)
@@ -32,7 +32,7 @@ test('a proposal changes nothing until it is approved, and its review shows what
   assert.equal((await read('goals')).body, 'Learn Rust.\nRun daily.\n')
 })
 
-test('a section of a block can be proposed to, by its header', async () => {
+test('a proposal can change one section of a block, by its header', async () => {
   await put('parts', '## A\n\nold\n\n## B\n\nstays\n')
   const made = await propose('parts', { section: '## A', content: 'new' })
   assert.deepEqual([made.status, made.json.kind, made.json.body], [201, 'section', '## A\n\nnew\n\n## B\n\nstays\n'])
@@ -40,7 +40,7 @@ test('a section of a block can be proposed to, by its header', async () => {
   assert.deepEqual([nowhere.status, nowhere.json.error.code], [409, 'PATTERN_NOT_FOUND'])
 })
 
-test('a proposal without its reasoning, or with a key that no form has, is told what is wrong', async () => {
+test('a proposal without reasoning or with an unknown key gets an error that names it', async () => {
   await put('told', 'one\n')
   const missing = await propose('told', { append: 'two', reasoning: undefined })
   assert.equal(missing.status, 422)
@@ -49,7 +49,7 @@ test('a proposal without its reasoning, or with a key that no form has, is told 
   assert.match(strange.json.error.message, /appendix/)
 })
 
-test('deciding twice, and deciding what was rejected, are conflicts', async () => {
+test('deciding twice, or approving a rejected proposal, is a conflict', async () => {
   await put('twice', 'one\n')
   const first = (await propose('twice', { append: 'two' })).json.id
   assert.equal((await decide(first, 'approve')).status, 200)
@@ -61,7 +61,7 @@ test('deciding twice, and deciding what was rejected, are conflicts', async () =
   assert.equal(json.error.code, 'PROPOSAL_NOT_OPEN')
 })
 
-test('two changes of the same line are a conflict that shows both sides, and can be settled', async () => {
+test('two changes of the same line are a conflict that shows both sides and can be resolved', async () => {
   await put('same', 'colour: red\n')
   const a = (await propose('same', { old_string: 'red', new_string: 'blue' })).json.id
   const b = (await propose('same', { old_string: 'red', new_string: 'green' })).json.id
@@ -74,7 +74,7 @@ test('two changes of the same line are a conflict that shows both sides, and can
   assert.equal((await read('same')).body, 'colour: teal\n')
 })
 
-test('an approval is reverted, and history restores any version, a deleted block included', async () => {
+test('an approval can be reverted, and history restores any version, even of a deleted block', async () => {
   await put('plan', 'a\n')
   const { id } = (await propose('plan', { append: 'b\n' })).json
   await decide(id, 'approve')
@@ -90,7 +90,7 @@ test('an approval is reverted, and history restores any version, a deleted block
   assert.equal((await call('POST', '/users/alice/blocks/plan/restore', { token: user, body })).json.body, 'a\nb\n')
 })
 
-test('what cannot be proposed is refused with the reason', async () => {
+test('an invalid proposal is refused with the reason', async () => {
   await put('twins', 'x x\n')
   assert.equal((await propose('twins', { old_string: 'y', new_string: 'z' })).json.error.code, 'PATTERN_NOT_FOUND')
   assert.equal((await propose('twins', { old_string: 'x', new_string: 'z' })).json.error.code, 'MATCH_AMBIGUOUS')
@@ -100,7 +100,7 @@ test('what cannot be proposed is refused with the reason', async () => {
   assert.equal((await propose('fresh', { body: 'new\n' })).json.kind, 'new')
 })
 
-test('a write that names the version it was made for is refused when the block has changed', async () => {
+test('a write for an older version of a block is refused', async () => {
   const { version } = (await put('shared', 'one')).json
   await put('shared', 'two')
   const stale = { body: 'three', expected: version }

@@ -35,7 +35,7 @@ const whole = async (secret: string, session = 'talk') => {
   return answers.map(({ text }) => text).join('\n')
 }
 
-test('a session says what looks like a secret and where, never the secret', async () => {
+test('the secrets of a session are listed by kind and place, without their text', async () => {
   const { json, text } = await call('GET', '/sessions/talk/secrets', { token: alice })
   const [{ kind, entry, part, hint }] = json.secrets
   assert.deepEqual([kind, entry, part, json.secrets.length], ['GitHub token', 0, 0, 1])
@@ -49,7 +49,7 @@ test('a preview changes nothing', async () => {
   assert.ok((await whole(alice)).includes(TOKEN))
 })
 
-test('covers what is the caller’s, at every page that was open before, and nothing of others', async () => {
+test("a redaction covers the caller's sessions, also on pages that were open, and none of other users", async () => {
   assert.ok((await whole(alice)).includes('xylophone'))
   const bobs = await whole(bob)
   const secrets = await call('POST', '/redactions', { token: alice, body: { secrets: true } })
@@ -64,7 +64,7 @@ test('covers what is the caller’s, at every page that was open before, and not
   assert.ok(json.events > 0)
 })
 
-test('is for people: an agent is refused, an admin reaches everybody’s', async () => {
+test("agents may not redact, and an admin's redaction covers all users", async () => {
   for (const body of [{ secrets: true }, { text: 'xylophone' }])
     assert.equal((await call('POST', '/redactions', { token: agent, body })).status, 403)
   assert.equal((await call('GET', '/sessions/talk/secrets', { token: agent })).status, 403)
@@ -76,7 +76,7 @@ test('is for people: an agent is refused, an admin reaches everybody’s', async
   assert.ok(!(await whole(bob)).includes('xylophone'))
 })
 
-test('covers what a pattern matches; a pattern that is none or takes too long is refused, and the server answers', async () => {
+test('a pattern redacts its matches; an invalid or slow pattern is refused, and the server keeps answering', async () => {
   const messages = [said('the codes are AB-123456 and AB-654321'), said(`${'a'.repeat(60)}!`, 'assistant')]
   await call('POST', '/sessions', { token: alice, body: { id: 'codes', messages } })
   const redact = (pattern: string, preview = false) =>
@@ -90,14 +90,14 @@ test('covers what a pattern matches; a pattern that is none or takes too long is
   assert.match((await call('GET', '/sessions/codes/view', { token: alice })).text, /the codes are \*{9} and \*{9}/)
 })
 
-test('what is not there, and a text that is everywhere, are refused', async () => {
+test('redacting an unknown session, or a text that is everywhere, is refused', async () => {
   const body = { sessions: ['nobody'], secrets: true }
   assert.equal((await call('POST', '/redactions', { token: alice, body })).status, 404)
   assert.equal((await call('POST', '/redactions', { token: alice, body: { text: 'abc' } })).status, 422)
   assert.equal((await call('POST', '/redactions', { token: alice, body: {} })).status, 422)
 })
 
-test('the history of the chat is the home’s: an admin redacts it, another user neither changes it nor learns of it', async () => {
+test("the chat's history belongs to the home: an admin redacts it, other users neither change nor see it", async () => {
   const home = mkdtempSync(join(tmpdir(), 'palimpsest-redactions-'))
   after(() => rmSync(home, { recursive: true, force: true }))
   const served = await startServer({ requireToken: true, pal: await openPalimpsest({ home }) })

@@ -34,7 +34,7 @@ describe('a body', () => {
     })
   }
 
-  test('without a declared length is stopped at the limit while it comes in', async () => {
+  test('without a declared length is refused at the limit while it arrives', async () => {
     const { server } = await startServer({ maxBody: 1000 })
     let given = 0
     const endless = new ReadableStream({
@@ -53,7 +53,7 @@ describe('a body', () => {
 })
 
 describe('an address', () => {
-  test('that leads nowhere is a 404, a method that it does not take a 405 that names those it takes', async () => {
+  test('that is unknown gives a 404, and a wrong method gives a 405 with the allowed ones', async () => {
     const { call, server } = await startServer()
     assert.equal((await call('GET', '/nowhere')).json.error.code, 'NOT_FOUND')
     const wrong = await call('PATCH', '/sessions')
@@ -65,7 +65,7 @@ describe('an address', () => {
     await server.close()
   })
 
-  test('with a query that does not fit is a 422 that says where', async () => {
+  test('with an invalid query gives a 422 that names the parameter', async () => {
     const { call, server } = await startServer()
     for (const query of ['limit=0', 'limit=1e2', 'limit=%201', 'limit=', 'limit=1&limit=2', 'limit=999']) {
       const { status, json } = await call('GET', `/sessions?${query}`)
@@ -76,7 +76,7 @@ describe('an address', () => {
   })
 })
 
-test('a failure of ours is logged whole and told without its words', async () => {
+test('an internal error is logged whole, and answered without its message', async () => {
   const { call, server, logged, memory } = await startServer()
   memory.store.blocks = () => Promise.reject(new Error('secret detail at /home/somebody'))
   const { status, text } = await call('GET', '/users/alice/blocks')
@@ -88,7 +88,7 @@ test('a failure of ours is logged whole and told without its words', async () =>
 })
 
 describe('an idempotency key', () => {
-  test('gives the same answer for the same request, and the work is done once', async () => {
+  test('repeated with the same request gives the same answer without doing the work again', async () => {
     const { call, server } = await startServer()
     await call('POST', '/sessions', { body: { id: 's' } })
     const sent = { body: { messages: [said('once')] }, key: 'k1' }
@@ -101,7 +101,7 @@ describe('an idempotency key', () => {
     await server.close()
   })
 
-  test('with another request is refused', async () => {
+  test('with a different request is refused', async () => {
     const { call, server } = await startServer()
     await call('POST', '/sessions', { body: { id: 's' }, key: 'k' })
     for (const [path, body] of [
@@ -115,7 +115,7 @@ describe('an idempotency key', () => {
     await server.close()
   })
 
-  test('that comes twice at once does the work once', async () => {
+  test('sent twice at the same time does the work once', async () => {
     const { call, server } = await startServer()
     await call('PUT', '/users/a/blocks/b', { body: { body: 'x' } })
     const sent = { body: { append: 'y', reasoning: 'r' }, key: 'k' }
@@ -126,7 +126,7 @@ describe('an idempotency key', () => {
     await server.close()
   })
 
-  test('is of one caller, and free again when the work failed', async () => {
+  test('belongs to one caller, and is free again after a failure', async () => {
     const { call, server, token, memory } = await startServer({ requireToken: true })
     const [alice, bob] = [(await token('alice', 'user')).token, (await token('bob', 'user')).token]
     assert.equal((await call('POST', '/sessions', { token: alice, key: 'k', body: { id: 'a' } })).status, 201)
@@ -140,7 +140,7 @@ describe('an idempotency key', () => {
     await server.close()
   })
 
-  test('is no way around the gate', async () => {
+  test('does not bypass the checks for access', async () => {
     const { call, server, token } = await startServer({ requireToken: true })
     const [user, agent] = [(await token('alice', 'user')).token, (await token('alice', 'agent')).token]
     await call('PUT', '/users/alice/blocks/b', { token: user, key: 'k', body: { body: 'x' } })
@@ -150,8 +150,8 @@ describe('an idempotency key', () => {
   })
 })
 
-describe('rates', () => {
-  test('a caller that asks too often waits, others do not, and time fills the bucket again', () => {
+describe('rate limits', () => {
+  test('a caller that sends too many requests must wait, others need not, and time refills the bucket', () => {
     let now = 0
     const limiter = new RateLimiter({ perSecond: 2, burst: 3 }, () => now)
     for (let i = 0; i < 3; i++) limiter.take('a')
@@ -163,7 +163,7 @@ describe('rates', () => {
     assert.throws(() => limiter.take('a'), { code: 'RATE_LIMITED' })
   })
 
-  test('over HTTP it is a 429 that says when to come back', async () => {
+  test('over HTTP the answer is a 429 with the time to wait', async () => {
     const { call, server } = await startServer({ rate: { perSecond: 1, burst: 2 }, clock: () => 0 })
     await call('GET', '/me')
     await call('GET', '/me')
@@ -174,7 +174,7 @@ describe('rates', () => {
     await server.close()
   })
 
-  test('guessing tokens is limited by where it comes from', async () => {
+  test('guesses of tokens are limited by client address', async () => {
     const { call, server, token } = await startServer({
       requireToken: true,
       rate: { perSecond: 1, burst: 2 },
@@ -190,7 +190,7 @@ describe('rates', () => {
     await server.close()
   })
 
-  test('heavy work runs a few at a time, and the rest is refused at once', async () => {
+  test('few heavy requests run at once, and more are refused at once', async () => {
     const slots = new Slots(1)
     let finish = () => {}
     const first = slots.run(() => new Promise<void>(resolve => (finish = resolve)))
@@ -204,8 +204,8 @@ describe('rates', () => {
   })
 })
 
-describe('another door', () => {
-  test('gets what lies under its path, behind the same gate', async () => {
+describe('another handler', () => {
+  test('gets the requests under its path, with the same checks for access', async () => {
     const seen: string[] = []
     const { call, server, token } = await startServer({
       requireToken: true,

@@ -1,4 +1,4 @@
-/** The list of sessions as a dashboard: families, filters, sums by day, titles, and numbers that outlive the server. */
+/** The list of sessions as a dashboard: families, filters, sums by day, titles, and numbers that survive a restart. */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ import type { Summary } from '../../../src/view/totals.ts'
 import * as fc from '../../property.ts'
 import { said, startServer } from './harness.ts'
 
-test('every session is in one family, however parents are linked, and the families add up to the sessions', () => {
+test('every session is in one family, however parents are linked, and the sums of families equal those of sessions', () => {
   const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
   const link = fc.option(fc.constantFrom(...ids, 'elsewhere'), { nil: undefined })
   const sessions = fc.tuple(...ids.map(() => fc.record({ parent: link, cents: fc.nat(1000), at: fc.nat(1000) })))
@@ -47,7 +47,7 @@ function sessionOf(id: string, { parent, cents, at }: { parent: string | undefin
   return { ...row, title: id, live: false, summary, isOld: false, isUntried: false } satisfies Listed
 }
 
-test('the overview reads what nobody has looked at, and its days add up to what sessions say', async t => {
+test('the overview reads sessions that were never opened, and its days add up to the sessions', async t => {
   const { server, pal, call } = await startServer({ clock: () => Date.UTC(2027, 5, 20) })
   t.after(() => server.close())
   await openSample(pal)
@@ -83,7 +83,7 @@ test('the overview reads what nobody has looked at, and its days add up to what 
   assert.deepEqual((await call('GET', '/families?contains=HARBOUR')).json.found, 1, 'titles are searched')
 })
 
-test('a recording says what could have been saved: the same in the list, by day and on its page', async t => {
+test('a recording shows the same possible savings in the list, by day and on its page', async t => {
   const { server, pal, call } = await startServer({ clock: () => Date.UTC(2027, 5, 20) })
   t.after(() => server.close())
   const sample = await openSample(pal)
@@ -106,7 +106,7 @@ test('a recording says what could have been saved: the same in the list, by day 
   assert.equal(totalOf('sample').could, 0, 'it was not recorded without us')
 })
 
-test('a call that a fork has copied counts once in the list, also where the fork was imported and counted first', async t => {
+test('a call copied by a fork counts once in the list, also if the fork was imported and counted first', async t => {
   const { server, call } = await startServer()
   t.after(() => server.close())
   const fileOf = (sessionId: string, asked: readonly string[]) => {
@@ -147,7 +147,7 @@ test('a call that a fork has copied counts once in the list, also where the fork
   assert.equal(calls[0].reported.id, 'msg_a', 'by which a copy is known')
 })
 
-test('an import keeps the dates of the recording: of repairs and reports, too', async t => {
+test('an import keeps the dates of the recording, also for repairs and usage', async t => {
   const { server, pal, call } = await startServer()
   t.after(() => server.close())
   const at = Date.UTC(2026, 2, 1)
@@ -165,7 +165,7 @@ test('an import keeps the dates of the recording: of repairs and reports, too', 
   for (const { at: time } of await (await pal.session('old')).events()) assert.ok(time <= at + 1000)
 })
 
-test('a title is kept beside the name, and an empty one takes it back', async t => {
+test('a title is separate from the name, and an empty one removes it', async t => {
   const { server, call } = await startServer()
   t.after(() => server.close())
   await call('POST', '/sessions', { body: { id: 's', messages: [said('first words')] } })
@@ -178,7 +178,7 @@ test('a title is kept beside the name, and an empty one takes it back', async t 
   assert.equal((await call('PUT', '/sessions/none/title', { body: { title: 'x' } })).status, 404)
 })
 
-test('a file that is dropped is the session that the command line imports: named by the file', async t => {
+test('a dropped file becomes the session that the command line imports, named after the file', async t => {
   const { server, pal } = await startServer()
   t.after(() => server.close())
   const trajectory = {
@@ -207,7 +207,7 @@ test('a file that is dropped is the session that the command line imports: named
   assert.equal((await pal.sessions()).length, 1)
 })
 
-test('a user without sessions gets a sample of their own, where the server has one', async t => {
+test('a user without sessions gets their own sample, if the server has one', async t => {
   const { server, call, token, pal } = await startServer({ requireToken: true, sample: true })
   t.after(() => server.close())
   for (const user of ['ada', 'bob']) {
@@ -220,7 +220,7 @@ test('a user without sessions gets a sample of their own, where the server has o
   assert.deepEqual((await pal.sessions()).map(({ id }) => id).sort(), ['@ada/sample', '@bob/sample'])
 })
 
-test('the sample does not come back to a user who has deleted it', async t => {
+test('a deleted sample does not come back', async t => {
   const { server, call, token } = await startServer({ requireToken: true, sample: true })
   t.after(() => server.close())
   const ada = (await token('ada', 'user')).token
@@ -231,7 +231,7 @@ test('the sample does not come back to a user who has deleted it', async t => {
   assert.equal((await call('GET', '/overview', { token: ada })).json.sessions, 0)
 })
 
-test('tags are kept in order, found by, counted, and taken back', async t => {
+test('tags are kept in order, can be searched and counted, and can be removed', async t => {
   const { server, call, pal } = await startServer()
   t.after(() => server.close())
   for (const id of ['one', 'two']) {
@@ -258,7 +258,7 @@ test('tags are kept in order, found by, counted, and taken back', async t => {
   )
   for (const wrong of [['a,b'], ['a\nb'], ['x'.repeat(51)], Array.from({ length: 21 }, (_, i) => `t${i}`)])
     assert.equal((await tagged(wrong)).json.error.code, 'INVALID_INPUT')
-  // Opening the session by another door leaves them.
+  // Opening the session by another door keeps them.
   await pal.session('one', { about: { client: 'pi' } })
   assert.deepEqual((await pal.find('one'))?.about, { tags: ['urgent', 'work'], client: 'pi' })
   assert.deepEqual((await tagged([])).json.about, { client: 'pi' })
@@ -287,7 +287,7 @@ class CountingLedger extends SqliteLedger {
   }
 }
 
-test('with 10,000 sessions a page reads those that changed, not all of them', async t => {
+test('with 10,000 sessions a page reads only those that changed', async t => {
   const path = join(mkdtempSync(join(tmpdir(), 'palimpsest-list-')), 'ledger.sqlite')
   const store = new CountingLedger(path)
   const pal = await openPalimpsest({ home: ':memory:', store })
@@ -304,7 +304,7 @@ test('with 10,000 sessions a page reads those that changed, not all of them', as
   assert.equal(store.taken(), MANY)
   assert.equal((await call('GET', '/families', ada)).json.found, MANY / 10)
   assert.equal(store.taken(), MANY / 10)
-  // Changes of the last minutes are read again: these become old ones.
+  // Changes of the last minutes are read again, so these become old.
   const database = new DatabaseSync(path)
   database.exec('UPDATE sessions SET changed_minute = 0')
   database.close()
@@ -322,7 +322,7 @@ test('with 10,000 sessions a page reads those that changed, not all of them', as
   assert.ok(store.taken() <= 52)
 })
 
-test('the last session of an agent on this machine is found, and imported when asked', async t => {
+test('the last session of an agent on this machine is found, and imported on request', async t => {
   const home = mkdtempSync(join(tmpdir(), 'palimpsest-own-'))
   const folder = join(home, '.claude/projects/-home-ada-harbour')
   mkdirSync(folder, { recursive: true })

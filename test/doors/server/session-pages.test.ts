@@ -21,7 +21,7 @@ type Bar = {
 }
 const total = (bars: Bar[], key: 'raw' | 'shown') => bars.reduce((sum, bar) => sum + bar[key], 0)
 
-/** A session that works through some steps, each with a long result. */
+/** A session of some steps, each with a long result. */
 async function longSession(id: string, { steps = 12, policy = 'none', tool = 'read_file' } = {}) {
   const calls = Array.from({ length: steps }, (_, i) => [
     {
@@ -42,7 +42,7 @@ function inputOf(tool: string, i: number) {
 }
 
 describe('the list', () => {
-  test('has the numbers of sessions that were looked at, and says when they have grown since', async () => {
+  test('has the numbers of opened sessions, and marks those that have grown since', async () => {
     const rowOf = async (id: string) => (await get('/sessions')).sessions.find((row: { id: string }) => row.id === id)
     await longSession('listed')
     assert.equal((await rowOf('listed')).summary, null)
@@ -57,7 +57,7 @@ describe('the list', () => {
     assert.equal((await rowOf('listed')).isOld, false)
   })
 
-  test('says who works in a session and what it is called', async () => {
+  test('has the client and the title of each session', async () => {
     await pal.session('known', { about: { client: 'claude-code', title: 'A title' } })
     const row = (await get('/sessions?contains=known')).sessions[0]
     assert.deepEqual(row.about, { client: 'claude-code', title: 'A title' })
@@ -65,7 +65,7 @@ describe('the list', () => {
 })
 
 describe('the map', () => {
-  test('has every part in order, with its kind and what edits made of it', async () => {
+  test('has every part in order, with its kind and its state after edits', async () => {
     const { bars, tokens, entries, window } = await get(`${path}/map`)
     assert.deepEqual([entries, window], [17, 200_000])
     assert.equal(tokens.shown, total(bars, 'shown'))
@@ -82,7 +82,7 @@ describe('the map', () => {
     )
   })
 
-  test('at a call is what that call was sent', async () => {
+  test('at a call is the view that was sent', async () => {
     const { calls } = await get(`${path}/timeline`)
     assert.ok(calls.length > 0)
     for (const { call: at, sent, entry } of calls) {
@@ -97,7 +97,7 @@ describe('the map', () => {
     assert.equal((await call('GET', `${path}/map?at=99`)).status, 404)
   })
 
-  test('puts neighbours into one bar where there are too many, and loses no token', async () => {
+  test('joins neighbours if there are too many bars, without losing tokens', async () => {
     await longSession('many', { steps: 60 })
     const whole = await get('/sessions/many/map')
     const few = await get('/sessions/many/map?max=10')
@@ -107,8 +107,8 @@ describe('the map', () => {
   })
 })
 
-describe('why it cost that', () => {
-  test('has every call with its cause, and the rent adds up to what was paid', async () => {
+describe('the causes of costs', () => {
+  test('cover every call, and the rent adds up to the amount paid', async () => {
     await longSession('why')
     const { money } = await get('/sessions/why/summary')
     const why = await get('/sessions/why/why')
@@ -127,7 +127,7 @@ describe('why it cost that', () => {
 })
 
 describe('the timeline', () => {
-  test('comes in pages of calls', async () => {
+  test('is divided into pages of calls', async () => {
     await longSession('paged')
     const first = await get('/sessions/paged/timeline?limit=5')
     const rest = await get(`/sessions/paged/timeline?from=${first.next}`)
@@ -154,7 +154,7 @@ describe('the timeline', () => {
 })
 
 describe('one part', () => {
-  test('is shown as it was and as it is, with every edit of it', async () => {
+  test('is shown before and after edits, with all its edits', async () => {
     const detail = await get(`${path}/parts/7/0`)
     assert.match(detail.texts.original, /slow query/)
     assert.doesNotMatch(detail.texts.shown, /slow query 1\b/)
@@ -167,7 +167,7 @@ describe('one part', () => {
     assert.equal((await call('GET', `${path}/parts/99/0`)).status, 404)
   })
 
-  test('can be discarded, distilled and brought back by its hash', async () => {
+  test('can be discarded, distilled and restored by its hash', async () => {
     await longSession('handled')
     const { hash, texts } = await get('/sessions/handled/parts/2/0')
     const made = await post('/sessions/handled/edits', { action: 'distill', targets: [[hash, 'It holds lines.']] }, 201)
@@ -181,7 +181,7 @@ describe('one part', () => {
   })
 })
 
-test('entries come with what is shown of them, also by number', async () => {
+test('entries have their shown form, and can be requested by number', async () => {
   const { entries, total: all } = await get(`${path}/entries?cursor=7&limit=3`)
   assert.equal(all, 17)
   assert.deepEqual(
@@ -194,8 +194,8 @@ test('entries come with what is shown of them, also by number', async () => {
   assert.deepEqual(entries[0].edits, ['e1'])
 })
 
-describe('what is held back', () => {
-  test('is told with its sum, and asking records nothing', async () => {
+describe('pending edits', () => {
+  test('are listed with their sum, and asking records nothing', async () => {
     await longSession('held', { steps: 40, policy: 'thrifty', tool: 'run_command' })
     const { length } = await get('/sessions/held')
     const asked = await get('/sessions/held/pending')
@@ -205,14 +205,14 @@ describe('what is held back', () => {
     assert.equal((await get('/sessions/held')).length, length)
   })
 
-  test('is nothing where the policy does nothing', async () => {
+  test('are empty if the policy proposes nothing', async () => {
     const { now, later, decision } = await get('/sessions/many/pending')
     assert.deepEqual([now, later, decision], [[], [], null])
   })
 })
 
-describe('compacting by hand', () => {
-  test('shows the summary first, on whole steps, and then puts it there', async () => {
+describe('a manual compaction', () => {
+  test('shows the summary of whole steps first, and then applies it', async () => {
     await longSession('compacted')
     const preview = await post('/sessions/compacted/compact/preview', { from: 2, to: 9 })
     assert.deepEqual([preview.from, preview.to, preview.narrowed], [3, 8, true])
@@ -239,7 +239,7 @@ describe('compacting by hand', () => {
     assert.equal(total((await get('/sessions/compacted/map')).bars, 'shown'), total(before.bars, 'shown'))
   })
 
-  test('keeps the last request verbatim behind the summary', async () => {
+  test('keeps the last request verbatim after the summary', async () => {
     await longSession('kept')
     const preview = await post('/sessions/kept/compact/preview', { from: 0, to: 24 })
     assert.equal(preview.request, 'Read them all.')
@@ -248,7 +248,7 @@ describe('compacting by hand', () => {
     assert.equal(messages[1].parts[0].text, 'Read them all.')
   })
 
-  test('refuses a summary that is no shorter, a stretch without a whole step, and one that is not there', async () => {
+  test('refuses a summary that is too long, a range without a whole step, and a missing range', async () => {
     await longSession('refused')
     const long = await call('POST', '/sessions/refused/compact', {
       body: { from: 1, to: 2, text: 'word '.repeat(5000) },
@@ -266,7 +266,7 @@ describe('compacting by hand', () => {
   })
 })
 
-test('a comparison has what its plots need', async () => {
+test('a comparison has the data for its plots', async () => {
   await longSession('compared', { steps: 30 })
   const { policies, model } = await post('/sessions/compared/compare', { policies: ['none', 'stale-output'] })
   assert.equal(model, 'claude-sonnet-4-5')
@@ -296,7 +296,7 @@ test('policies and users are listed', async () => {
   )
 })
 
-test('a turn has the agents that it started, each with its own time, tokens, cost and errors', async () => {
+test('a turn lists its subagents, each with its own time, tokens, cost and errors', async () => {
   const at = (time: number, text: string, role: 'user' | 'assistant' = 'user') => ({
     role,
     at: time,

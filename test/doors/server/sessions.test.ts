@@ -9,7 +9,7 @@ const { server, call, get, post, pal } = await startServer()
 await openSmall(pal)
 after(() => server.close())
 
-test('a session is made, appended to and viewed', async () => {
+test('a session can be created, appended to and viewed', async () => {
   const made = await post('/sessions', { id: 'a/b c', policy: 'thrifty', messages: [said('hello')] }, 201)
   assert.deepEqual([made.id, made.policy, made.owner], ['a/b c', 'thrifty', null])
   const path = '/sessions/a%2Fb%20c'
@@ -22,7 +22,7 @@ test('a session is made, appended to and viewed', async () => {
   assert.equal((await call('POST', '/sessions', { body: { id: 'a/b c' } })).json.error.code, 'ALREADY')
 })
 
-test('messages that do not fit the session are refused whole', async () => {
+test('if one message does not fit the session, all are refused', async () => {
   await post('/sessions', { id: 'strict' }, 201)
   const result = { role: 'tool', parts: [{ type: 'tool-result', id: 'c1', name: 'x', output: 'y' }] }
   const refused = await call('POST', '/sessions/strict/messages', { body: { messages: [said('hi'), result] } })
@@ -34,7 +34,7 @@ test('messages that do not fit the session are refused whole', async () => {
 })
 
 describe('a small session', () => {
-  test('shows its entries in pages, also those that are not in view', async () => {
+  test('shows its entries in pages, also hidden ones', async () => {
     const first = await get(`/sessions/${SMALL}/entries?limit=10`)
     const rest = await get(`/sessions/${SMALL}/entries?limit=10&cursor=${first.next}`)
     assert.equal(rest.next, null)
@@ -46,7 +46,7 @@ describe('a small session', () => {
     assert.match(all[7].message.parts[0].output, /slow query/)
   })
 
-  test('explains its view, and undoing an edit brings the original back', async () => {
+  test('explains its view, and undoing an edit restores the original', async () => {
     const { slots, saved } = await get(`/sessions/${SMALL}/explained`)
     assert.ok(saved > 1000)
     assert.equal(slots.length, 17)
@@ -57,7 +57,7 @@ describe('a small session', () => {
     assert.equal((await call('POST', `/sessions/${SMALL}/edits/e99/undo`)).status, 404)
   })
 
-  test('is searched, also over all sessions, and says what is in view', async () => {
+  test('can be searched, alone or with all sessions, and hits tell whether they are in view', async () => {
     const { hits } = await get('/recall?q=slow%20query')
     assert.equal(hits[0].session, SMALL)
     assert.equal(hits[0].inView, false)
@@ -65,14 +65,14 @@ describe('a small session', () => {
     assert.deepEqual(own.hits, hits)
   })
 
-  test('restores what is not in view at its end', async () => {
+  test('appends restored parts at the end of the view', async () => {
     const [hit] = (await get('/recall?q=slow%20query')).hits
     const { edit, text } = await post(`/sessions/${SMALL}/restore`, { id: hit.hash })
     assert.match(text, /slow query/)
     await post(`/sessions/${SMALL}/edits/${edit.id}/undo`)
   })
 
-  test('protects what is pinned', async () => {
+  test('protects pinned parts', async () => {
     const { parts } = await get(`/sessions/${SMALL}/parts`)
     const [largest] = parts
     await post(`/sessions/${SMALL}/pin`, { entry: largest.entry })
@@ -80,7 +80,7 @@ describe('a small session', () => {
     assert.equal((await call('POST', `/sessions/${SMALL}/pin`, { body: { entry: 9999 } })).status, 404)
   })
 
-  test('tells what was changed, and what a file looked like', async () => {
+  test('lists its changes, and the state of a file', async () => {
     assert.equal((await get(`/sessions/${SMALL}/changelog`)).changes.length, 2)
     const before = await get(`/sessions/${SMALL}/file?path=src/report.ts&turn=1`)
     assert.match(before.content, /addDays\(from, 6\)/)
@@ -88,7 +88,7 @@ describe('a small session', () => {
     assert.equal((await get(`/sessions/${SMALL}/file?path=none.ts`)).content, null)
   })
 
-  test('verifies, counts itself, suggests, and forks', async () => {
+  test('can be verified, counted and forked, and has suggestions', async () => {
     assert.equal((await get(`/sessions/${SMALL}/verify`)).ok, true)
     const stats = await get(`/sessions/${SMALL}/stats`)
     assert.deepEqual([stats.entries, stats.calls], [17, 8])
@@ -98,7 +98,7 @@ describe('a small session', () => {
     assert.equal((await get('/sessions/small-short/view')).messages.length, 4)
   })
 
-  test('is replayed under several policies without a trace', async () => {
+  test('can be replayed with several policies without being changed', async () => {
     const before = await get(`/sessions/${SMALL}`)
     const body = { policies: ['none', 'stale-output', 'thrifty'] }
     const { policies } = await post(`/sessions/${SMALL}/compare`, body)
@@ -117,7 +117,7 @@ describe('a small session', () => {
   })
 })
 
-test('edits of originals are applied, and places that the session does not have are refused', async () => {
+test('edits of originals are applied, and targets outside the session are refused', async () => {
   await post('/sessions', { id: 'direct', messages: [said('a question'), said('an answer', 'assistant')] }, 201)
   const apply = (target: object) =>
     call('POST', '/sessions/direct/edits/apply', { body: { edits: [{ target, replacement: 'short', why: 'w' }] } })
@@ -134,7 +134,7 @@ test('edits of originals are applied, and places that the session does not have 
   assert.equal((await apply({ type: 'range', from: 1, to: 0 })).status, 409)
 })
 
-test('looking at a view records nothing, asking what to send may', async () => {
+test('GET of a view records nothing, POST may plan and record', async () => {
   const result = 'line of output\n'.repeat(2000)
   const calls = Array.from({ length: 12 }, (_, i) => [
     { role: 'assistant', parts: [{ type: 'tool-call', id: `c${i}`, name: 'run_command', input: { command: 'ls' } }] },
@@ -150,7 +150,7 @@ test('looking at a view records nothing, asking what to send may', async () => {
   assert.ok((await get('/sessions/planned')).length > length)
 })
 
-test('the list is paged and searched, and a place that is gone is told', async () => {
+test('the list has pages and a search, and an unknown cursor is an error', async () => {
   const ids: string[] = []
   for (let cursor = ''; ; ) {
     const page = await get(`/sessions?limit=2${cursor && `&cursor=${encodeURIComponent(cursor)}`}`)
@@ -168,7 +168,7 @@ test('the list is paged and searched, and a place that is gone is told', async (
   assert.equal((await call('GET', '/sessions?cursor=gone')).status, 404)
 })
 
-test('many sessions stay open: going on in one reads nothing that is known, and everything that others wrote', async t => {
+test('many sessions stay open: an append reads only what others have written', async t => {
   const { server, call, pal } = await startServer()
   const ids = Array.from({ length: 200 }, (_, i) => `open-${i}`)
   for (const id of ids) await call('POST', '/sessions', { body: { id, messages: [said(`first of ${id}`)] } })

@@ -30,7 +30,7 @@ after(async () => {
 
 const put = (path: string[], value: unknown, who = admin) => call('PUT', '/settings', { ...who, body: { path, value } })
 
-test('each setting says where it came from, and no password is told', async () => {
+test('each setting names its source, and no password is shown', async () => {
   const { json, text } = await call('GET', '/settings', admin)
   const of = (key: string) => {
     const { value, source, from, settable } = json.settings.find((one: { key: string }) => one.key === key)
@@ -43,7 +43,7 @@ test('each setting says where it came from, and no password is told', async () =
   assert.doesNotMatch(text, /secret/)
 })
 
-test('a change is written into the file, the rest of which stays; null takes it out again', async () => {
+test('a change is written into the file and keeps the rest; null removes the setting', async () => {
   assert.equal((await put(['byProject', 'my.app', 'keep'], 'most')).status, 200)
   assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), {
     model: 'claude-sonnet-4-5',
@@ -54,7 +54,7 @@ test('a change is written into the file, the rest of which stays; null takes it 
   assert.ok(!json.settings.some((one: { key: string }) => one.key.startsWith('byProject')))
 })
 
-test('what is wrong, what runs a program and what sends keys elsewhere is refused, and nothing is written', async () => {
+test('an invalid value, a program and an address for keys are refused, and nothing is written', async () => {
   const before = readFileSync(file, 'utf8')
   const refused: [string[], unknown][] = [
     [['keep'], 'everything'],
@@ -75,7 +75,7 @@ test('what is wrong, what runs a program and what sends keys elsewhere is refuse
   assert.equal(readFileSync(file, 'utf8'), before)
 })
 
-test('an agent and a project have a planner and a knob of their own, from the next call on', async () => {
+test('an agent or a project can have its own planner and knob, from the next call on', async () => {
   const ask = async (session: string, agent: string, cwd: string) => {
     const messages = [
       { role: 'system', content: `Working directory: ${cwd}` },
@@ -95,7 +95,7 @@ test('an agent and a project have a planner and a knob of their own, from the ne
   assert.equal(await ask('three', 'codex_cli_rs/1', '/home/me/other'), 'thrifty')
 })
 
-test('the knob of a session: the more is kept, the less is saved and the more stays visible', async () => {
+test('along the knob of a session, keeping more saves less and leaves more visible', async () => {
   const { id } = await openSample(pal)
   const { json } = await call('GET', `/sessions/${id}/knob`, admin)
   const points = json.points as { keep: string; savedUsd: number; kept: number; quotes: number }[]
@@ -109,7 +109,7 @@ test('the knob of a session: the more is kept, the less is saved and the more st
   }
 })
 
-test('a session that was edited costs the same without edits on its page, in Compare, in the knob and in the list', async () => {
+test("the cost without edits is the same on a session's page, in Compare, in the knob and in the list", async () => {
   const { id } = await openSample(pal)
   const { json: page } = await call('GET', `/sessions/${id}/verdict`, admin)
   assert.ok(page.saved > 0.05, 'the sample was edited')

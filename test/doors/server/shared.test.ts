@@ -24,7 +24,7 @@ describe('servers on one database', { skip: noPostgres }, () => {
   })
   const database = () => server.create(`shared-${databases++}`)
 
-  /** A hub as each server has one, and what its listener heard. */
+  /** A hub as in a server, and the events that its listener got. */
   async function hubOn(url: string) {
     const hub = new EventHub({ outbox: await Outbox.open(url, { kept: KEPT_EVENTS }) })
     const heard: Placed[] = []
@@ -34,7 +34,7 @@ describe('servers on one database', { skip: noPostgres }, () => {
   }
 
   describe('live events', () => {
-    test('have one order and the same numbers at every server, and none is missed', async () => {
+    test('have one order and the same numbers at every server, and none is lost', async () => {
       const url = await database()
       const hubs = await Promise.all([1, 2, 3].map(() => hubOn(url)))
       for (let i = 0; i < 60; i++) hubs[i % 3]!.hub.publish(changed(`b${i}`))
@@ -46,7 +46,7 @@ describe('servers on one database', { skip: noPostgres }, () => {
       for (const { hub } of hubs) await hub.close()
     })
 
-    test('of a session that grows many times in a moment the last is told', async () => {
+    test('of a session that grows fast include the last one', async () => {
       const url = await database()
       const [here, there] = [await hubOn(url), await hubOn(url)]
       for (let length = 1; length <= 100; length++) here.hub.publish(grew(length))
@@ -56,7 +56,7 @@ describe('servers on one database', { skip: noPostgres }, () => {
       await there.hub.close()
     })
 
-    test('a listener that was cut off goes on at another server', async () => {
+    test('continue at another server after a connection was cut', async () => {
       const url = await database()
       const here = await hubOn(url)
       for (const label of ['one', 'two', 'three']) here.hub.publish(changed(label))
@@ -69,7 +69,7 @@ describe('servers on one database', { skip: noPostgres }, () => {
       await there.hub.close()
     })
 
-    test('one that was away for longer than events are kept reads anew', async () => {
+    test('are read anew after an absence longer than they are kept', async () => {
       const url = await database()
       const outbox = await Outbox.open(url, { kept: 3 })
       await outbox.add([changed('one')])
@@ -84,7 +84,7 @@ describe('servers on one database', { skip: noPostgres }, () => {
   })
 
   describe('a turn of the agent', () => {
-    /** A turn that asks for a yes, and says what it heard. */
+    /** A turn that asks for approval, and reports the answer. */
     function asking(): RunningTurn {
       return new RunningTurn('plan', async function* (turn, signal): AsyncGenerator<AgentEvent> {
         yield { type: 'approval', id: 'c1', name: 'shell', question: 'Run it?' }
@@ -103,7 +103,7 @@ describe('servers on one database', { skip: noPostgres }, () => {
       })
     }
 
-    test('runs at one server: another cannot take its session until it ends', async () => {
+    test('runs at one server, and its session is locked for others until it ends', async () => {
       const url = await database()
       const [here, there] = [await TurnBoard.open(url), await TurnBoard.open(url)]
       const turn = await here.take('@ada/plan')
@@ -121,7 +121,7 @@ describe('servers on one database', { skip: noPostgres }, () => {
       await there.close()
     })
 
-    test('of many servers that take one session at once one gets it', async () => {
+    test('starts at only one of many servers that try at once', async () => {
       const url = await database()
       const boards = await Promise.all([1, 2, 3].map(() => TurnBoard.open(url)))
       const taken = await Promise.all(Array.from({ length: 12 }, (_, i) => boards[i % 3]!.take('one')))
@@ -129,7 +129,7 @@ describe('servers on one database', { skip: noPostgres }, () => {
       for (const board of boards) await board.close()
     })
 
-    test('is followed, approved and stopped from another server', async () => {
+    test('can be followed, approved and stopped from another server', async () => {
       const url = await database()
       const [here, there] = [await TurnBoard.open(url), await TurnBoard.open(url)]
       const id = (await here.take('plan'))!
@@ -159,7 +159,7 @@ describe('servers on one database', { skip: noPostgres }, () => {
       await there.close()
     })
 
-    test('of a session that was removed leaves nothing', async () => {
+    test('in a removed session leaves nothing', async () => {
       const board = await TurnBoard.open(await database())
       const [gone, other] = [(await board.take('gone'))!, (await board.take('other'))!]
       for (const turn of [gone, other]) await board.add(turn, 0, [{ type: 'text', text: 'a secret' }])
@@ -170,12 +170,12 @@ describe('servers on one database', { skip: noPostgres }, () => {
       await board.close()
     })
 
-    test('whose server died is over for those who follow it, and its session is free', async () => {
+    test('of a dead server ends for its followers, and its session is free', async () => {
       const url = await database()
       const board = await TurnBoard.open(url)
       const dead = (await board.take('plan'))!
       await board.add(dead, 0, [{ type: 'text', text: 'I beg' }])
-      // As if it had not renewed for so long.
+      // As if the lease had not been renewed for so long.
       const postgres = await Postgres.open(url)
       await postgres.write('UPDATE turns SET held_until = held_until - 20000')
       const heard: AgentEvent[] = []

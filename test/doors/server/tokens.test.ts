@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { defaultName } from '../../../src/doors/server/tokens.ts'
 import { startServer } from './harness.ts'
 
-test('the list of tokens comes in pages, newest first, and a place that is gone is an error', async () => {
+test('the list of tokens has pages, newest first, and an unknown cursor is an error', async () => {
   const { call, token, server } = await startServer({ requireToken: true })
   const admin = await token('root', 'admin')
   for (const user of ['a', 'b', 'c']) token(user, 'user')
@@ -20,7 +20,7 @@ test('the list of tokens comes in pages, newest first, and a place that is gone 
   await server.close()
 })
 
-test('a token of an agent has a name, because its proposals need one', async () => {
+test("an agent's token has a name, because its proposals need one", async () => {
   assert.deepEqual([defaultName('agent'), defaultName('user'), defaultName('admin')], ['agent', '', ''])
   const { call, token, server } = await startServer({ requireToken: true })
   const admin = await token('root', 'admin')
@@ -33,7 +33,7 @@ test('a token of an agent has a name, because its proposals need one', async () 
   await server.close()
 })
 
-test('the secret of a token is answered once: a request with the same key makes another token', async () => {
+test('the secret of a token is answered only once, and a repeated request creates another token', async () => {
   const { call, token, server } = await startServer({ requireToken: true })
   const admin = await token('root', 'admin')
   const make = () =>

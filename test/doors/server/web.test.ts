@@ -1,4 +1,4 @@
-/** The files of the web UI over HTTP: types, policy, caching, and no way to any other file. */
+/** The files of the web UI over HTTP: types, security policy and caching, and no access to any other file. */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -30,7 +30,7 @@ describe('the files of the web UI', () => {
   const get = (path: string, init: RequestInit = {}) =>
     started.server.fetch(new Request(`http://localhost${path}`, init))
 
-  test('the page is served without a token, and may load from this server only', async () => {
+  test('the page needs no token, and may load from this server only', async () => {
     const response = await get('/')
     assert.equal(response.status, 200)
     assert.equal(response.headers.get('content-type'), 'text/html; charset=utf-8')
@@ -44,7 +44,7 @@ describe('the files of the web UI', () => {
     assert.equal((await get('/sessions')).status, 401, 'the data still needs one')
   })
 
-  test('a file with a hash in its name is kept for good, the page is asked for anew', async () => {
+  test('a file with a hash in its name is cached for ever, the page is revalidated', async () => {
     assert.equal((await get('/')).headers.get('cache-control'), 'no-cache')
     assert.match((await get('/assets/index-Ab3_xY-9.js')).headers.get('cache-control') ?? '', /immutable/)
     assert.equal((await get('/assets/icon.svg')).headers.get('cache-control'), 'no-cache')
@@ -66,13 +66,13 @@ describe('the files of the web UI', () => {
     assert.equal((await get('/healthz', { method: 'DELETE' })).status, 405)
   })
 
-  test('text is sent compressed to whom it suits', async () => {
+  test('text is compressed for clients that accept it', async () => {
     const response = await get('/assets/index-Ab3_xY-9.js', { headers: { 'accept-encoding': 'br, gzip' } })
     assert.equal(response.headers.get('content-encoding'), 'gzip')
     assert.equal(gunzipSync(Buffer.from(await response.arrayBuffer())).toString(), SCRIPT)
   })
 
-  test('no path leads to another file', async () => {
+  test('no path reaches another file', async () => {
     const paths = ['/../secret.txt', '/%2e%2e/secret.txt', '/..%2fsecret.txt', '/assets/../../secret.txt', '/.hidden']
     for (const path of [...paths, '/assets', '/assets/', '//secret.txt', '/index.html%00', '/nothing']) {
       const response = await get(path)
@@ -81,13 +81,13 @@ describe('the files of the web UI', () => {
     }
   })
 
-  test('routes of the API come first', async () => {
+  test('routes of the API have precedence', async () => {
     assert.match((await get('/docs')).headers.get('content-type') ?? '', /html/)
     assert.equal((await get('/healthz')).status, 200)
   })
 })
 
-test('without built files there is no page, and the root leads to the routes', async () => {
+test('without built files there is no page, and the root shows the routes', async () => {
   const nowhere = [join(tmpdir(), 'palimpsest-no-such-folder')]
   assert.equal(findWeb(nowhere), undefined)
   const { server } = await startServer({ mount: webMounts(nowhere) })

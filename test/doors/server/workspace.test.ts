@@ -12,7 +12,7 @@ const read = (file: string) => call('GET', `/workspace/${encodeURIComponent(file
 const write = (file: string, text: string, version: string | null) =>
   call('PUT', `/workspace/${encodeURIComponent(file)}`, { body: { text, version } })
 
-test('the files are made, listed, read and written', async () => {
+test('files can be created, listed, read and written', async () => {
   assert.deepEqual((await call('GET', '/workspace')).json.files, [])
   const { made } = (await call('POST', '/workspace')).json
   assert.ok(made.includes('.learnings/ERRORS.md'))
@@ -27,7 +27,7 @@ test('the files are made, listed, read and written', async () => {
   assert.match(readFileSync(join(workspace, '.learnings/ERRORS.md'), 'utf8'), /a new one/)
 })
 
-test('a change underneath is shown and not overwritten', async () => {
+test('a change by another program is shown and not overwritten', async () => {
   const { version } = (await read('MEMORY.md')).json
   writeFileSync(join(workspace, 'MEMORY.md'), 'somebody else was here\n')
   const refused = await write('MEMORY.md', 'mine\n', version)
@@ -38,19 +38,19 @@ test('a change underneath is shown and not overwritten', async () => {
   assert.equal((await write('MEMORY.md', 'both\n', error.version)).status, 200)
 })
 
-test('of two writers at once one is told', async () => {
+test('of two concurrent writers, one gets a conflict', async () => {
   const { version } = (await read('SOUL.md')).json
   const both = await Promise.all([write('SOUL.md', 'one\n', version), write('SOUL.md', 'two\n', version)])
   assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409])
 })
 
-test('a new file needs no version, and one that is there is not taken for new', async () => {
+test('creating a file needs no version, and an existing file is not replaced', async () => {
   assert.equal((await write('notes/plan.md', '# Plan\n', null)).status, 200)
   assert.equal((await write('notes/plan.md', '# Other\n', null)).status, 409)
   assert.equal((await read('notes/none.md')).status, 404)
 })
 
-test('nothing but Markdown inside the folder is reached', async () => {
+test('only Markdown files inside the folder can be accessed', async () => {
   const outside = `${basename(workspace)}-outside.md`
   writeFileSync(join(workspace, '..', outside), 'secret')
   after(() => rmSync(join(workspace, '..', outside)))

@@ -21,7 +21,7 @@ function rendered(text: string, options: Options = {}): string {
     .join('\n')
 }
 
-/** Blocks that follow each other in ways that a lexer could take differently when it sees less. */
+/** Blocks in an order that a lexer could read differently when it sees only the beginning. */
 const BLOCKS = [
   '# Title\n',
   'Title\n===\n',
@@ -54,7 +54,7 @@ const texts = fc.array(fc.oneof(fc.constantFrom(...BLOCKS), fc.string({ unit: 'g
   maxLength: 12,
 })
 
-/** A text, and the same text in pieces of any size. */
+/** A text, and the same text split into pieces of any size. */
 const piecemeal = fc.tuple(texts, fc.array(fc.nat(40), { maxLength: 30 })).map(([blocks, sizes]) => {
   const text = blocks.join('')
   const pieces: string[] = []
@@ -66,8 +66,8 @@ const piecemeal = fc.tuple(texts, fc.array(fc.nat(40), { maxLength: 30 })).map((
   return { text, pieces: [...pieces, text.slice(at)] }
 })
 
-describe('a text that comes in pieces', () => {
-  test('looks the same as one that comes at once', () => {
+describe('streamed text', () => {
+  test('is rendered like the whole text', () => {
     fc.assert(
       fc.property(piecemeal, ({ text, pieces }) => {
         assert.equal(rendered(text, { pieces }), rendered(text))
@@ -76,7 +76,7 @@ describe('a text that comes in pieces', () => {
     )
   })
 
-  test('is given out block by block, before it ends', () => {
+  test('is written block by block, before its end', () => {
     const stream = new MarkdownStream(() => ({ width: 60, marks: true }))
     assert.deepEqual(
       stream.push('# Title\n\nA para').map(line => paintLine(line, false)),
@@ -84,7 +84,7 @@ describe('a text that comes in pieces', () => {
     )
   })
 
-  test('shows what is not whole yet, and then only the rest of it', () => {
+  test('shows an unfinished block, and later only the rest of it', () => {
     const stream = new MarkdownStream(() => ({ width: 60, marks: true }))
     const given = stream.push('first\n\nsecond is not wh')
     const pending = stream.pending().map(line => paintLine(line, false))
@@ -97,8 +97,8 @@ describe('a text that comes in pieces', () => {
   })
 })
 
-describe('a text that somebody else wrote', () => {
-  test('sends no control character to the terminal but those of its own colours', () => {
+describe('untrusted text', () => {
+  test('sends no control characters to the terminal, except for our colours', () => {
     fc.assert(
       fc.property(
         fc.array(
@@ -115,12 +115,12 @@ describe('a text that somebody else wrote', () => {
     )
   })
 
-  test('shows an escape sequence as its picture, in a link and in a fence too', () => {
+  test('shows escape sequences as symbols, also in links and code blocks', () => {
     const text = 'a \u001b[2J b [x](http://e.com/\u001b]0;t\u0007)\n\n```\n\u001b[31mred\n```\n'
     assert.match(rendered(text, { colour: true }), /␛\[2J.*␛\]0;t␇[\s\S]*␛\[31mred/)
   })
 
-  test('says where a link leads, whatever it calls it', () => {
+  test('shows the target of a link, whatever its label', () => {
     assert.equal(
       rendered('[https://bank.example](https://evil.example)'),
       'https://bank.example (https://evil.example)',
@@ -143,7 +143,7 @@ function controls() {
 }
 
 describe('layout', () => {
-  test('no line is wider than the screen but those of code', () => {
+  test('no line is wider than the screen, except code', () => {
     const wide = BLOCKS.filter(block => !/^( {4}|```|~~~)/.test(block))
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...wide)), fc.integer({ min: 20, max: 90 }), (blocks, width) => {
@@ -153,7 +153,7 @@ describe('layout', () => {
     )
   })
 
-  test('a table is as wide as it needs, narrower where it must, and a list of records where nothing else fits', () => {
+  test('a table takes the width that it needs, then less, and becomes a list if it does not fit', () => {
     const table = '| name | what it is for |\n|---|---|\n| 日本語 | a text of some length that has to be wrapped |\n'
     assert.equal(rendered(table, { width: 80 }).split('\n').length, 3)
     const narrow = rendered(table, { width: 30 }).split('\n')
@@ -166,17 +166,17 @@ describe('layout', () => {
     assert.match(rendered(table, { width: 12 }), /^name: 日本語\nwhat it is/)
   })
 
-  test('without colours the signs of Markdown stay', () => {
+  test('without colours the marks of Markdown stay', () => {
     assert.equal(rendered('## A **b** `c`\n\n- [x] d\n'), '## A **b** `c`\n\n• ☑ d')
     assert.equal(rendered('```js\nx\n```\n'), '```js\nx\n```')
   })
 
-  test('with colours they become looks', () => {
+  test('with colours they become styles', () => {
     const text = rendered('## A **b** `c`', { colour: true })
     assert.equal(text, '\u001b[1mA b \u001b[22m\u001b[1m\u001b[36mc\u001b[39m\u001b[22m')
   })
 
-  test('a word that is wider than the screen is cut, not lost', () => {
+  test('a word that is wider than the screen is broken, not lost', () => {
     const word = 'abcdefghij'.repeat(8)
     assert.equal(rendered(`break ${word}`, { width: 20 }).replaceAll('\n', ''), `break${word}`)
   })

@@ -11,7 +11,7 @@ import {
 } from '../../../src/doors/terminal/output.ts'
 import { amount } from '../../../src/model/text.ts'
 
-test('colour is for terminals, unless somebody says otherwise', () => {
+test('colour is used on terminals, unless it is switched on or off', () => {
   assert.equal(wantsColour({}, true), true)
   assert.equal(wantsColour({}, false), false)
   assert.equal(wantsColour({ TERM: 'dumb' }, true), false)
@@ -22,19 +22,19 @@ test('colour is for terminals, unless somebody says otherwise', () => {
   assert.equal(wantsColour({ FORCE_COLOR: '1', NO_COLOR: '1' }, true), false)
 })
 
-test('control characters become pictures; lines, tabs and letters stay', () => {
+test('control characters become symbols; line breaks, tabs and letters stay', () => {
   assert.equal(printable('a\tb\r\nc\u001b[1m\u0007é🙂'), 'a\tb\nc␛[1m␇é🙂')
   assert.equal(printable('x\u202ey\u009bz'), 'x\ufffdy\ufffdz')
 })
 
-test('JSON has no character that a terminal obeys, and the same value', () => {
+test('JSON has no control characters, and the same value', () => {
   const value = { 'k\u202e': ['\u009b2J', '\u001b[1m', '\u2066x\u2069', '\u007f', 'é🙂'] }
   const text = printableJson(value)
   assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/)
   assert.deepEqual(JSON.parse(text), value)
 })
 
-test('long texts are cut with a sign, by line and by width', () => {
+test('long texts are cut with an ellipsis, by line and by width', () => {
   assert.equal(oneLine('a\n  b\tc', 10), 'a b c')
   assert.equal(oneLine('abcdefghijkl', 5), 'abcd…')
   assert.deepEqual(beginning('one\ntwo\nthree\nfour', { lines: 2, width: 10 }), ['one', 'two', '… 2 more lines'])
@@ -42,7 +42,7 @@ test('long texts are cut with a sign, by line and by width', () => {
   assert.deepEqual(beginning('abcdef', { lines: 2, width: 4 }), ['abc…'])
 })
 
-test('amounts are grouped and have their plural', () => {
+test('amounts have grouped digits and the right plural', () => {
   assert.equal(amount(1, 'token'), '1 token')
   assert.equal(amount(12_345, 'token'), '12,345 tokens')
 })
@@ -57,7 +57,7 @@ test('a table has columns as wide as their widest cell', () => {
   assert.deepEqual([...table(['A'], [], createPaint(false))], [])
 })
 
-test('columns line up by what a terminal shows: wide characters take two places, marks none', () => {
+test('columns are aligned by display width: wide characters take two columns, marks none', () => {
   const cells = [
     ['日本語', 'x'],
     ['e\u0301a', 'y'],

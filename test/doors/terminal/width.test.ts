@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clip, clipStart, padEnd, widthOf } from '../../../src/doors/terminal/width.ts'
 
-test('wide characters take two columns, marks on others none', () => {
+test('wide characters take two columns, combining marks none', () => {
   const cases: [string, number][] = [
     ['abc', 3],
     ['日本', 4],
@@ -17,7 +17,7 @@ test('wide characters take two columns, marks on others none', () => {
   for (const [text, width] of cases) assert.equal(widthOf(text), width, text)
 })
 
-test('a text is cut at whole characters, with a sign for what is missing', () => {
+test('a text is cut between whole characters, with an ellipsis', () => {
   assert.equal(clip('abcdef', 4), 'abc…')
   assert.equal(clip('日本語', 4), '日…')
   assert.equal(clip('abc', 3), 'abc')
