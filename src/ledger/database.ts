@@ -40,6 +40,7 @@ export class Statements {
 export class SqliteFile {
   readonly #db: DatabaseSync
   readonly #statements: Statements
+  readonly #files: OpenedFiles
   #closed = false
 
   constructor(path: string, { migrations, busyMs = 5000 }: { migrations: Migrations; busyMs?: number }) {
@@ -51,6 +52,7 @@ export class SqliteFile {
       this.#db.exec('PRAGMA synchronous = FULL')
       migrate(this.#db, path, migrations)
     })
+    this.#files = new OpenedFiles(path)
   }
 
   all(sql: string, values: readonly SqlValue[] = []): SqlRow[] {
@@ -63,12 +65,16 @@ export class SqliteFile {
 
   /** The number of rows that changed. */
   run(sql: string, values: readonly SqlValue[] = []): number {
-    return guard(() => this.#statements.run(sql, values))
+    const changed = guard(() => this.#statements.run(sql, values))
+    this.#files.check()
+    return changed
   }
 
   /** All or nothing. Reads inside the transaction see the state that it will commit. */
   transaction<T>(work: () => T): T {
-    return guard(() => inTransaction(this.#db, work))
+    const result = guard(() => inTransaction(this.#db, work))
+    this.#files.check()
+    return result
   }
 
   scrub(): void {
@@ -76,8 +82,10 @@ export class SqliteFile {
   }
 
   close(): void {
-    if (!this.#closed) this.#db.close()
+    if (this.#closed) return
     this.#closed = true
+    this.#db.close()
+    this.#files.close()
   }
 }
 

@@ -305,15 +305,17 @@ export class SqliteLedger implements LedgerStore {
         for (const one of tombstones) this.#family.addTombstone(one, 0)
       }),
     )
+    this.#files.check()
   }
 
   /** Gives a session another id; `false` if there is no such session or the id is taken. */
   rename(id: string, to: string): boolean {
     const taken = '(SELECT 1 FROM sessions WHERE id = ?)'
     this.#lineages.clear()
-    return (
-      guard(() => this.#sql.run(`UPDATE sessions SET id = ? WHERE id = ? AND NOT EXISTS ${taken}`, [to, id, to])) > 0
-    )
+    const statement = `UPDATE sessions SET id = ? WHERE id = ? AND NOT EXISTS ${taken}`
+    const renamed = guard(() => this.#sql.run(statement, [to, id, to])) > 0
+    this.#files.check()
+    return renamed
   }
 
   /** Moves the log into the file and starts a new log: most of it while others write, the rest exclusively. */

@@ -4,9 +4,11 @@ import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { openServerStore } from '../../src/doors/server/server-store.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import { ThreadedLedger } from '../../src/ledger/threaded.ts'
+import { openMemory } from '../../src/memory/open.ts'
 import type { Event } from '../../src/model/types.ts'
 import { openBelow } from '../files/open-below.ts'
 
@@ -16,10 +18,17 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 const EVENT: Event = { type: 'entry', message: { role: 'user', parts: [{ type: 'text', text: 'hi' }] } }
 const INIT = { at: 0, meta: '{}' }
 const BY = { at: 0, by: 'alice' }
+const CHANGES = {
+  deleted: (file: string) => rmSync(file),
+  replaced: (file: string) => {
+    copyFileSync(file, `${file}.copy`)
+    renameSync(`${file}.copy`, file)
+  },
+}
 
-for (const Store of [SqliteLedger, ThreadedLedger]) {
-  for (const change of ['deleted', 'replaced'] as const) {
-    for (const suffix of ['', '-wal']) {
+for (const change of ['deleted', 'replaced'] as const) {
+  for (const suffix of ['', '-wal']) {
+    for (const Store of [SqliteLedger, ThreadedLedger]) {
       test(`a file that is ${change} is noticed before a write is acknowledged: ${Store.name}, sqlite${suffix}`, async () => {
         const path = join(folder, `${change}${suffix}-${Store.name}.sqlite`)
         const store = new Store(path)
@@ -28,12 +37,7 @@ for (const Store of [SqliteLedger, ThreadedLedger]) {
         assert.ok(await ledger.append([EVENT], 0))
         // The thread has opened the file, too: it would make a new log.
         await store.index('all')
-        const file = path + suffix
-        if (change === 'deleted') rmSync(file)
-        else {
-          copyFileSync(file, `${file}.copy`)
-          renameSync(`${file}.copy`, file)
-        }
+        CHANGES[change](path + suffix)
         const noticed = { code: 'STORE_FAILED', message: new RegExp(`sqlite${suffix} was ${change}`) }
         await assert.rejects(ledger.append([EVENT], 0), noticed)
         await assert.rejects(store.setMeta('a', '{}'), noticed)
@@ -46,5 +50,21 @@ for (const Store of [SqliteLedger, ThreadedLedger]) {
         assert.deepEqual(openBelow(folder), [], 'and nothing is left open')
       })
     }
+
+    test(`so is one of the memory, and of the tokens: sqlite${suffix} is ${change}`, async () => {
+      const home = mkdtempSync(join(folder, 'home-'))
+      const noticed = { code: 'STORE_FAILED', message: new RegExp(`sqlite${suffix} was ${change}`) }
+      const memory = await openMemory({ home, env: {} })
+      await memory.set('alice', 'notes', { body: 'one', by: 'user:alice' })
+      const tokens = await openServerStore(home, {})
+      const { id } = await tokens.createToken({ user: 'alice', role: 'user', at: 0 })
+      for (const name of ['memory', 'server']) CHANGES[change](join(home, `${name}.sqlite${suffix}`))
+      await assert.rejects(memory.set('alice', 'notes', { body: 'two', by: 'user:alice' }), noticed)
+      await assert.rejects(tokens.revokeToken(id, 0), noticed)
+      await assert.rejects(tokens.forgetSessions(['a']), noticed)
+      await memory.close()
+      await tokens.close()
+      assert.deepEqual(openBelow(folder), [], 'and nothing is left open')
+    })
   }
 }
