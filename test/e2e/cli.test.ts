@@ -19,7 +19,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 const home = join(folder, 'home')
 let homes = 0
 
-/** A home with the small session in it that a test may change. */
+/** A home with the small session, which the test may change. */
 async function freshHome(own = join(folder, `home-${homes++}`)): Promise<string> {
   await using pal = await openPalimpsest({ home: own })
   await openSmall(pal)
@@ -47,7 +47,7 @@ function assertFails(ran: Ran, exit: number, code: string, message: RegExp): voi
 before(() => freshHome(home))
 
 describe('sample', () => {
-  test('is made once, shown, and says what to try; all of that works', async () => {
+  test('is created once and shown, and all suggested commands work', async () => {
     const own = join(folder, 'sampled')
     const { code, stdout } = await spawnCli(['sample', '--home', own])
     assert.equal(code, 0)
@@ -64,7 +64,7 @@ describe('sample', () => {
 })
 
 describe('help', () => {
-  test('lists every command and says how to get more', async () => {
+  test('lists every command and how to get more help', async () => {
     const { code, stdout } = await spawnCli(['--help'])
     assert.equal(code, 0)
     for (const { name, summary } of COMMANDS) assert.ok(stdout.includes(`  ${name} `) && stdout.includes(summary), name)
@@ -80,7 +80,7 @@ describe('help', () => {
     }
   })
 
-  test('comes with the word help too', async () => {
+  test('is also a command', async () => {
     assert.equal((await runCli(['help'])).stdout, (await runCli(['--help'])).stdout)
     assert.equal((await runCli(['help', 'show'])).stdout, (await runCli(['show', '-h'])).stdout)
   })
@@ -98,14 +98,14 @@ describe('help', () => {
     )
   })
 
-  test('--version says the version of the package', async () => {
+  test('--version prints the version of the package', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
     assert.equal((await runCli(['--version'])).stdout, `${version}\n`)
   })
 })
 
 describe('sessions', () => {
-  test('lists what is there, as a table and as JSON', async () => {
+  test('lists all sessions, as a table and as JSON', async () => {
     assert.match((await at('sessions')).stdout, /^SESSION .*\nsmall .* claude-sonnet-4-5\n$/)
     const { sessions } = await json('sessions', '--home', home)
     const [{ id, policy, model, length }] = sessions
@@ -113,13 +113,13 @@ describe('sessions', () => {
     assert.deepEqual(await json('sessions', '--home', home, '--contains', 'nothing'), { sessions: [] })
   })
 
-  test('takes the home from the environment, and .agent without it', async () => {
+  test('takes the home from the environment, or .agent by default', async () => {
     assert.match((await runCli(['sessions'], { env: { PALIMPSEST_HOME: home } })).stdout, /small/)
     const { code, stderr } = await spawnCli(['sessions'], { cwd: folder })
     assert.deepEqual([code, stderr], [0, 'There are no sessions in .agent.\n'])
   })
 
-  test('looking makes no home where there is none', async () => {
+  test('does not create a missing home', async () => {
     const none = join(folder, 'none')
     for (const args of [['sessions'], ['verify'], ['recall', 'word'], ['show', 'x']])
       await runCli([...args, '--home', none])
@@ -128,7 +128,7 @@ describe('sessions', () => {
 })
 
 describe('show', () => {
-  test('says what is hidden, by whom, why, and what it saves', async () => {
+  test('lists hidden parts with author, reason and savings', async () => {
     const { stdout } = await at('show', 'small')
     assert.match(stdout, /▲ e1 by agent: replace, saves [\d,]+ tokens/)
     assert.match(stdout, /▲ e2 by user: discard, saves [\d,]+ tokens/)
@@ -136,14 +136,14 @@ describe('show', () => {
     assert.match(stdout, /… \d+ more lines/)
   })
 
-  test('has whole texts with --full and originals with --original', async () => {
+  test('shows whole texts with --full and originals with --original', async () => {
     assert.doesNotMatch((await at('show', 'small', '--full')).stdout, /more lines\n/)
     const { stdout } = await at('show', 'small', '--original', '--full')
     assert.match(stdout, /slow query 1204ms/)
     assert.match(stdout, /▲ e1 by agent: replace/)
   })
 
-  test('has a JSON form with slots, messages, ids and edits', async () => {
+  test('gives slots, messages, ids and edits as JSON', async () => {
     const shown = await json('show', 'small', '--home', home)
     assert.deepEqual(Object.keys(shown).slice(0, 6), ['session', 'policy', 'entries', 'messages', 'tokens', 'saved'])
     const slot = shown.slots[7]
@@ -158,7 +158,7 @@ describe('show', () => {
     )
   })
 
-  test('shows control characters instead of sending them to the terminal', async () => {
+  test('shows control characters as symbols', async () => {
     const own = join(folder, `home-${homes++}`)
     const pal = await openPalimpsest({ home: own })
     const text = 'evil \u001b[31mred\u001b]0;title\u0007 \u009b2J \u202edesrever'
@@ -171,7 +171,7 @@ describe('show', () => {
 })
 
 describe('edits', () => {
-  test('are listed, undone, redone, and every undo is one step in any order', async () => {
+  test('can be listed, undone and redone, in any order', async () => {
     const own = await freshHome()
     const { edits } = await json('edits', 'small', '--home', own)
     assert.deepEqual(
@@ -192,7 +192,7 @@ describe('edits', () => {
     assertFails(await runCli(['undo', 'small', '--home', own]), 2, 'INVALID_INPUT', /Name an edit/)
   })
 
-  test('are made from flags, from a file and from stdin', async () => {
+  test('can be made from flags, from a file and from stdin', async () => {
     const own = await freshHome()
     const { slots } = await json('show', 'small', '--home', own)
     const id = (entry: number) => slots[entry].messages[0].ids[0]
@@ -215,7 +215,7 @@ describe('edits', () => {
     assert.match(piped.stdout, /palimpsest undo small e6/)
   })
 
-  test('that are suggested can be made as they are', async () => {
+  test('can be made from suggestions', async () => {
     const own = await freshHome()
     const { suggestions } = await json('edit', 'small', '--suggest', '--home', own)
     assert.ok(suggestions[0].tokens > 50)
@@ -226,7 +226,7 @@ describe('edits', () => {
     assert.match(stdout, /#5 /)
   })
 
-  test('that do not fit are refused by name, and nothing changes', async () => {
+  test('that are invalid are refused with their error code, and nothing changes', async () => {
     const before = await json('edits', 'small', '--home', home)
     const edit = (...args: string[]) => at('edit', 'small', ...args)
     assertFails(await edit(), 2, 'INVALID_INPUT', /nothing to edit/)
@@ -242,7 +242,7 @@ describe('edits', () => {
     assert.deepEqual(await json('edits', 'small', '--home', home), before)
   })
 
-  test('leave what is pinned to the user', async () => {
+  test('can be prevented by pins, which show lists and unpin removes', async () => {
     const own = await freshHome()
     assert.deepEqual(await json('pin', 'small', '3', '--home', own), {
       session: 'small',
@@ -256,7 +256,7 @@ describe('edits', () => {
     assertFails(await runCli(['pin', 'small', '99', '--home', own]), 3, 'ENTRY_NOT_FOUND', /0–16/)
   })
 
-  test('end where a fork begins', async () => {
+  test('fork copies entries, under an unused name', async () => {
     const own = await freshHome()
     const made = await json('fork', 'small', '--at', '7', '--as', 'other', '--home', own)
     assert.deepEqual(made, { session: 'other', parent: 'small', entries: 8 })
@@ -266,8 +266,8 @@ describe('edits', () => {
   })
 })
 
-describe('looking back', () => {
-  test('recall finds what is no longer in view, in one session and in all', async () => {
+describe('looking into the past', () => {
+  test('recall finds hidden text, in one session and in all', async () => {
     const { hits } = await json('recall', 'slow', 'query', '--home', home)
     const log = hits.find((hit: { entry: number }) => hit.entry === 7)
     assert.deepEqual([log.session, log.role, log.tool, log.inView], ['small', 'tool', 'run_command', false])
@@ -278,7 +278,7 @@ describe('looking back', () => {
     assert.deepEqual([none.code, none.stdout, none.stderr], [0, '', 'Nothing was found.\n'])
   })
 
-  test('restore brings an original back at the end', async () => {
+  test('restore appends an original at the end', async () => {
     const own = await freshHome()
     const { restored } = await json('restore', 'small', 'e2', '--home', own)
     assert.equal(restored.entry, 9)
@@ -286,7 +286,7 @@ describe('looking back', () => {
     assertFails(await runCli(['restore', 'small', 'nothing', '--home', own]), 3, 'EDIT_NOT_FOUND', /nothing/)
   })
 
-  test('changelog tells what was changed and why', async () => {
+  test('changelog lists file changes and their reasons', async () => {
     const { stdout } = await at('changelog', 'small')
     assert.match(stdout, /^- src\/report\.ts: the upper end of the week is exclusive/m)
     const { changes } = await json('changelog', 'small', '--home', home)
@@ -296,7 +296,7 @@ describe('looking back', () => {
     )
   })
 
-  test('file-at rebuilds a file, byte for byte, or says that it cannot', async () => {
+  test('file-at rebuilds a file byte for byte, or reports that it cannot', async () => {
     const earlier = await at('file-at', 'small', 'src/report.ts', '4')
     const later = await at('file-at', 'small', 'src/report.ts', '5')
     assert.equal(later.stdout, earlier.stdout.replace('addDays(from, 6)', 'addDays(from, 7)'))
@@ -311,7 +311,7 @@ describe('looking back', () => {
 })
 
 describe('verify', () => {
-  test('goes through one session or all', async () => {
+  test('checks one session or all', async () => {
     const one = await json('verify', 'small', '--home', home)
     assert.deepEqual(one, {
       ok: true,
@@ -321,7 +321,7 @@ describe('verify', () => {
     assertFails(await at('verify', 'nobody'), 3, 'SESSION_NOT_FOUND', /nobody/)
   })
 
-  test('finds a changed event, and checks the other sessions all the same', async () => {
+  test('finds a changed event, and still checks the other sessions', async () => {
     const own = await freshHome()
     await json('fork', 'small', '--at', '1', '--as', 'short', '--home', own)
     const db = new DatabaseSync(join(own, 'ledger.sqlite'))
@@ -335,36 +335,36 @@ describe('verify', () => {
 })
 
 describe('bad input', () => {
-  test('an unknown command suggests the nearest', async () => {
+  test('with an unknown command suggests the nearest one', async () => {
     assertFails(await runCli(['shwo']), 2, 'INVALID_INPUT', /Did you mean show\?/)
     assertFails(await runCli(['xyzzy']), 2, 'INVALID_INPUT', /palimpsest --help/)
   })
 
-  test('options and arguments that do not fit are named', async () => {
+  test('names the wrong option or argument', async () => {
     assertFails(await at('show', 'small', '--fulll'), 2, 'INVALID_INPUT', /no option --fulll. Did you mean --full\?/)
     assertFails(await at('show'), 2, 'INVALID_INPUT', /SESSION is missing/)
     assertFails(await at('show', 'a', 'b'), 2, 'INVALID_INPUT', /"b" is one argument too many/)
     assertFails(await at('sessions', '--limit', 'many'), 2, 'INVALID_INPUT', /--limit must be a whole number/)
   })
 
-  test('a session or a ledger that is not there is an error with its name', async () => {
+  test('names the missing session or ledger', async () => {
     assertFails(await at('show', 'nobody'), 3, 'SESSION_NOT_FOUND', /no session nobody/)
     const none = await runCli(['show', 'x', '--home', join(folder, 'none')])
     assertFails(none, 3, 'SESSION_NOT_FOUND', /no ledger in .*none/)
   })
 
-  test('is JSON with --json: code, message and data', async () => {
+  test('gives an error as JSON with --json: code, message and data', async () => {
     const { code, stdout, stderr } = await at('show', 'nobody', '--json')
     assert.deepEqual([code, stdout], [3, ''])
     const { error } = JSON.parse(stderr)
     assert.deepEqual([error.code, error.data], ['SESSION_NOT_FOUND', { session: 'nobody' }])
   })
 
-  test('comes with its stack only with --debug', async () => {
+  test('gives an error with its stack only with --debug', async () => {
     assert.match((await at('show', 'nobody', '--debug')).stderr, /\n\s+at .*:\d+:\d+/)
   })
 
-  test('a database of a newer version, and a file that is none, are left alone', async () => {
+  test('a newer database, or a file that is not a database, is not changed', async () => {
     const newer = await freshHome()
     const db = new DatabaseSync(join(newer, 'ledger.sqlite'))
     db.exec('PRAGMA user_version = 999')
@@ -376,13 +376,13 @@ describe('bad input', () => {
     assert.match(readFileSync(join(text, 'ledger.sqlite'), 'utf8'), /^no database/)
   })
 
-  test('a home that cannot be made says so', async () => {
+  test('a home that cannot be created is an error', async () => {
     const file = join(folder, 'a-file')
     writeFileSync(file, '')
     assertFails(await runCli(['sample', '--home', join(file, 'x')]), 7, 'STORE_FAILED', /ENOTDIR|EEXIST/)
   })
 
-  test('a store that another process holds is an error after a wait', async () => {
+  test('a database that another process has locked is an error after a wait', async () => {
     const own = await freshHome()
     const db = new DatabaseSync(join(own, 'ledger.sqlite'))
     db.exec('BEGIN IMMEDIATE')
@@ -399,7 +399,7 @@ describe('bad input', () => {
 })
 
 describe('the terminal', () => {
-  test('gets colours only where they are wanted', async () => {
+  test('gets colours only if they are allowed', async () => {
     const coloured = async (env: Record<string, string>) =>
       (await spawnCli(['show', 'small', '--home', home], { env })).stdout.includes('\u001b[')
     assert.equal(await coloured({}), false)
@@ -408,7 +408,7 @@ describe('the terminal', () => {
     assert.equal(await coloured({ FORCE_COLOR: '0' }), false)
   })
 
-  test('a reader that goes away ends a long output quietly', async () => {
+  test('a closed pipe ends a long output quietly', async () => {
     const own = join(folder, `home-${homes++}`)
     const pal = await openPalimpsest({ home: own })
     const text = 'a line that is printed\n'.repeat(200_000)

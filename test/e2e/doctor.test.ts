@@ -1,4 +1,4 @@
-/** `palimpsest doctor` on real files: what it finds, what it heals, and that a healed file is sound. */
+/** `palimpsest doctor` on real files: what it finds and repairs, and that a healed file is sound. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -68,7 +68,7 @@ const BROKEN: Record<WireDialect, unknown> = {
 
 describe('messages of a provider', () => {
   for (const [dialect, value] of Object.entries(BROKEN)) {
-    test(`in the form of ${dialect} are told apart, diagnosed by rule and place, and healed`, async () => {
+    test(`in the form of ${dialect} are recognised, diagnosed by rule and place, and healed`, async () => {
       const file = fileWith(value)
       const found = await runCli(['doctor', file, '--json'])
       assert.equal(found.code, 1)
@@ -92,13 +92,13 @@ describe('messages of a provider', () => {
     })
   }
 
-  test('that break no rule are written as they came', async () => {
+  test('without faults are written unchanged', async () => {
     const value = { model: 'm', stream: true, messages: [{ role: 'user', content: 'hello', name: 'ann', extra: 1 }] }
     const { stdout, code } = await runCli(['doctor', fileWith(value), '--heal', '-'])
     assert.deepEqual([code, JSON.parse(stdout)], [0, value])
   })
 
-  test('are healed to another file only, unless told otherwise', async () => {
+  test('are healed into a new file, and with --force also in place', async () => {
     const file = fileWith(BROKEN['openai-chat'])
     const { code, stderr } = await runCli(['doctor', file, '--heal', file])
     assert.deepEqual([code, /already exists/.test(stderr)], [4, true])
@@ -106,7 +106,7 @@ describe('messages of a provider', () => {
     assert.equal((await runCli(['doctor', file])).code, 0)
   })
 
-  test('with lone surrogates are named, and mended', async () => {
+  test('with lone surrogates are reported and repaired', async () => {
     const file = fileWith('[{"role":"user","content":"half \\ud83d"}]')
     assert.match((await runCli(['doctor', file])).stdout, /^invalid-unicode {2}message 0 \(user\)/m)
     assert.match((await runCli(['doctor', file, '--heal', '-'])).stdout, /half \ufffd/)
@@ -120,7 +120,7 @@ describe('a file', () => {
     assert.match(ran.stderr, new RegExp(`^palimpsest: [^\\n]+ \\(${code}\\)\\n$`))
   }
 
-  test('that is missing, a folder, empty, no JSON or of no known form is refused by code', async () => {
+  test('that is missing, a folder, empty, not JSON or of no known form is refused with its error code', async () => {
     await fails(join(folder, 'missing.json'), 'FILE_NOT_FOUND', 3)
     await fails(folder, 'FORMAT_UNKNOWN', 5)
     await fails(fileWith(''), 'FORMAT_UNKNOWN', 5)
@@ -131,7 +131,7 @@ describe('a file', () => {
   })
 
   const trace = join(ROOT, '../shared/traces/pi')
-  test('that an agent wrote is read as a transcript', {
+  test('of an agent is read as a transcript', {
     skip: existsSync(trace) ? false : 'no ../shared/traces',
   }, async () => {
     const { globSync } = await import('node:fs')
@@ -143,7 +143,7 @@ describe('a file', () => {
   })
 })
 
-test('forms are told by what only one provider writes', () => {
+test('is recognised by fields that only one provider writes', () => {
   const formOf = (value: unknown) => wireFormOf(value)?.dialect
   assert.equal(formOf([{ role: 'user', content: 'hi' }]), 'openai-chat')
   assert.equal(formOf({ system: 'x', messages: [{ role: 'user', content: 'hi' }] }), 'anthropic')

@@ -13,7 +13,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 
 const FAULTS = join(import.meta.dirname, 'faults')
 
-/** Fewer than these, and the shim does not meet what it should. */
+/** With fewer operations than these, the shim does not intercept all. */
 const LEAST: Record<string, number> = {
   ledger: 40,
   'threaded ledger': 40,
@@ -24,7 +24,7 @@ const LEAST: Record<string, number> = {
   'configuration and personas': 12,
 }
 
-test('nothing acknowledged is lost and every file is whole, whichever operation the disk fails', {
+test('nothing acknowledged is lost and every file is whole, whichever disk operation fails', {
   skip: hasCompiler() ? false : 'there is no cc on Linux to compile the shim with',
 }, async () => {
   const shim = join(folder, 'fault.so')

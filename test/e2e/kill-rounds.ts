@@ -1,4 +1,4 @@
-/** Writers that are killed while they write (append-forever.ts): whatever they acknowledged is there afterwards. */
+/** Writers that are killed while they write (append-forever.ts): everything that they acknowledged is kept. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ const WRITER = join(import.meta.dirname, 'append-forever.ts')
 
 export type Ended = { signal: NodeJS.Signals | null; code: number | null; lines: string[]; errors: string }
 
-/** Starts a writer; `killAfter` milliseconds behind its first word it is killed. */
+/** Starts a writer and kills it `killAfter` milliseconds after its first output. */
 export function write(args: string[], killAfter?: number): Promise<Ended> {
   const env = { ...process.env, NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/compile') }
   const child = spawn(process.execPath, [WRITER, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -20,7 +20,7 @@ export function write(args: string[], killAfter?: number): Promise<Ended> {
   child.stdout.on('data', chunk => (output += chunk))
   if (killAfter !== undefined) child.stdout.once('data', () => wait(killAfter).then(() => child.kill('SIGKILL')))
   return new Promise(resolve => {
-    // The last line may be cut by the kill; what was written whole was acknowledged.
+    // The kill may cut the last line; a whole line was acknowledged.
     child.on('close', (code, signal) => resolve({ code, signal, errors, lines: output.split('\n').slice(0, -1) }))
   })
 }
@@ -41,7 +41,7 @@ export async function readBack(home: string): Promise<{ texts: string[]; edits: 
 
 export const labelOf = (text: string) => text.split(' ').slice(0, 2).join(' ')
 
-/** So many kills of writers to one session; throws where something acknowledged is lost. Gives what was acknowledged. */
+/** Kills `rounds` writers to one session, throws if an acknowledged write is lost, and returns the number of those. */
 export async function killRounds(home: string, rounds: number): Promise<number> {
   const acknowledged: string[] = []
   for (let round = 0; round < rounds; round++) {

@@ -6,17 +6,17 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { killRounds, labelOf, readBack, write } from './kill-rounds.ts'
 
-/** More of them with FAULTS=all, as in CI, and as many as wanted with `npm run kill`. */
+/** More with FAULTS=all, as in CI, and any number with `npm run kill`. */
 const ROUNDS = process.env['FAULTS'] === 'all' ? 25 : 10
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-kill-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-test(`a writer killed ${ROUNDS} times loses nothing that it acknowledged`, async () => {
+test(`a writer killed ${ROUNDS} times loses no acknowledged write`, async () => {
   assert.ok((await killRounds(join(folder, 'killed'), ROUNDS)) > 0)
 })
 
-test('two processes that write to one session at once both get everything in, in their own order', async () => {
+test("two processes can write to one session at once, and each one's messages stay in order", async () => {
   const home = join(folder, 'both')
   const names = ['a', 'b']
   const count = 120

@@ -32,7 +32,7 @@ const skip =
     ? 'run it with scripts/open-webui.sh test, where OpenWebUI and Chromium are installed'
     : false
 
-/** What the model says: it proposes what the user wants to learn, and tells what its prompt knows. */
+/** The answers of the model: it proposes what the user wants to learn, and repeats what its prompt says. */
 function answerTo({ json }: Received, index: number): Turn {
   const [system] = json.messages
   const last = json.messages.at(-1)
@@ -80,7 +80,7 @@ async function startPalimpsest(folder: string) {
   }
 }
 
-/** Resolves when it answers; it makes its database first. */
+/** Resolves when it answers; first it creates its database. */
 async function startOpenWebUI(folder: string, agentUrl: string) {
   const port = await freePort()
   mkdirSync(folder)

@@ -64,7 +64,7 @@ describe('commands on PostgreSQL', { skip: noPostgres }, () => {
     await store.close()
   })
 
-  test('a home is copied to the database, twice is once, and every command works there', async () => {
+  test('a home can be copied to the database, a second copy adds nothing, and every command works there', async () => {
     const heads = await json(['head', '--home', home])
     const all = heads.sessions.length
     const { sessions, already, removed, to } = await json(['copy', home, url])
@@ -86,7 +86,7 @@ describe('commands on PostgreSQL', { skip: noPostgres }, () => {
     assert.ok(there.stdout.length > 20_000)
   })
 
-  test('memory with its history, files and tokens are copied too, and what differs is named and left alone', async () => {
+  test('memory with its history, files and tokens are copied too, and differences are named and not changed', async () => {
     const { memory, files, server: tokens } = await json(['copy', home, url])
     assert.deepEqual([memory.added, files.added, tokens.added], [0, 0, 0])
     assert.ok(memory.already >= 5 && files.already >= 2 && tokens.already >= 2)
@@ -102,7 +102,7 @@ describe('commands on PostgreSQL', { skip: noPostgres }, () => {
     const alice = pal.files.of('alice', 'workspace')
     assert.match(await loadWorkspace({ folder: alice, now: () => 0 }), /The oven is small\./)
     assert.equal((await pal.files.of(undefined).read('overflow/overflow_1_bash.txt'))?.text, 'all of it')
-    // On and back again: everything is the same but what was changed there.
+    // Copied on and back: everything is the same, except for the changes made there.
     await there.set('alice', 'hobby', { body: 'I bake pies.', by: 'user:alice' })
     await there.close()
     await saveFact({ folder: alice, now: () => 0 }, 'The table is large.')
@@ -115,7 +115,7 @@ describe('commands on PostgreSQL', { skip: noPostgres }, () => {
     assert.match(plain.stderr, /Different at .*, and left alone:\n {2}block hobby of alice\n/)
   })
 
-  test('one user is copied back into a new home, and goes on from there', async () => {
+  test('one user can be copied back into a new home, and continues there', async () => {
     const hers = join(folder, 'hers')
     const copied = await json(['copy', url, hers, '--user', 'alice'])
     assert.deepEqual([copied.memory.added, copied.server.added], [4, 1])
@@ -136,7 +136,7 @@ describe('commands on PostgreSQL', { skip: noPostgres }, () => {
     assert.deepEqual([back.sessions, back.already], [1, 1])
   })
 
-  test('a session that differs is refused and left as it is; a copy that broke off goes on', async () => {
+  test('a session that differs is refused and not changed, and an interrupted copy can be continued', async () => {
     const other = join(folder, 'other')
     await using pal = await openPalimpsest({ home: other, databaseUrl: false })
     await (await pal.session('small')).append({ role: 'user', parts: [{ type: 'text', text: 'another small' }] })
@@ -160,13 +160,13 @@ describe('commands on PostgreSQL', { skip: noPostgres }, () => {
     )
   })
 
-  test('a backup names the program that makes it', async () => {
+  test('backup names the program to use', async () => {
     const { code, stderr } = await runCli(['backup', join(folder, 'backup')], { env })
     assert.equal(code, 8)
     assert.match(stderr, /pg_dump/)
   })
 
-  test('a database that does not answer is an error that says what to check', async () => {
+  test('an unreachable database is an error that says what to check', async () => {
     const { code, stderr } = await runCli(['sessions'], {
       env: {
         ...env,
@@ -183,7 +183,7 @@ describe('commands on PostgreSQL', { skip: noPostgres }, () => {
     assert.doesNotMatch(stderr, /hidden/)
   })
 
-  test('a result that was moved to a file in the database names recall, or the path for tools that read there', async () => {
+  test("the note on a moved result names recall, or the path if the agent's tools can read it", async () => {
     await using pal = await openPalimpsest({ home: folder, databaseUrl: url })
     const shown = async (id: string, options: OpenOptions = {}) => {
       const session = await pal.session(id, { planner: everyTurn('test', [offload()]), ...options })

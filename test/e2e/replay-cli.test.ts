@@ -9,7 +9,7 @@ import { runCli } from '../cli.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'palimpsest-replay-'))
 
-/** A session as pi writes it. */
+/** A session in the format of pi. */
 async function writeTranscript(name: string, turns: number): Promise<string> {
   const path = join(folder, name)
   const lines: unknown[] = [{ type: 'session', version: 3, id: `session-${turns}`, timestamp: iso(0), cwd: '/repo' }]
@@ -43,7 +43,7 @@ function toPi({ role, parts, at }: Message, number: number) {
 }
 
 describe('palimpsest replay', () => {
-  test('compares policies in a table, with the largest decisions below it', async () => {
+  test('compares policies in a table, followed by the largest decisions', async () => {
     const file = await writeTranscript('table.jsonl', 60)
     const { code, stdout } = await runCli(['replay', file, '--policy', 'none,stale-output,thrifty'])
     assert.equal(code, 0)
@@ -77,33 +77,33 @@ describe('palimpsest replay', () => {
     assert.match(await readFile(svg, 'utf8'), /^<svg [\s\S]*thrifty[\s\S]*<\/svg>\n$/)
   })
 
-  test('shows a bar on a terminal, and takes it away', async () => {
+  test('shows a progress bar on a terminal, and removes it', async () => {
     const file = await writeTranscript('bar.jsonl', 3)
     const { stderr } = await runCli(['replay', file], { isTTY: true })
     assert.match(stderr, /█/)
     assert.ok(stderr.endsWith('\r\u001b[2K'))
   })
 
-  test('names a policy that it does not know before it reads for long', async () => {
+  test('reports an unknown policy before reading transcripts', async () => {
     const file = await writeTranscript('unknown.jsonl', 3)
     const { code, stderr } = await runCli(['replay', file, '--policy', 'thrfty'])
     assert.equal(code, 2)
     assert.match(stderr, /There is no preset "thrfty"\. Known presets: none, .*thrifty/)
   })
 
-  test('takes folders, and passes over what is no transcript', async () => {
+  test('accepts folders, and skips files that are not transcripts', async () => {
     const { code, stdout } = await runCli(['replay', folder, '--min-calls', '60'])
     assert.equal(code, 0)
     assert.match(stdout, /1 session, 60 calls/)
   })
 
-  test('says so when nothing is long enough', async () => {
+  test('reports that no session is long enough', async () => {
     const { code, stderr } = await runCli(['replay', folder, '--min-calls', '9999'])
     assert.equal(code, 2)
     assert.match(stderr, /There is no session with at least 9,999 calls/)
   })
 
-  test('refuses a file that is none', async () => {
+  test('refuses a file that is not a transcript', async () => {
     assert.equal((await runCli(['replay', join(folder, 'absent.jsonl')])).code, 3)
   })
 })
@@ -111,7 +111,7 @@ describe('palimpsest replay', () => {
 describe('palimpsest import', () => {
   const home = join(folder, 'home')
 
-  test('brings a session into the ledger, and the same again adds nothing', async () => {
+  test('adds a session to the ledger, and a second import adds nothing', async () => {
     const file = await writeTranscript('import.jsonl', 20)
     const first = await runCli(['import', file, '--as', 'fix', '--home', home])
     assert.match(first.stdout, /^fix {2}pi, \d+ messages: \d+ messages added$/m)
@@ -124,7 +124,7 @@ describe('palimpsest import', () => {
     )
   })
 
-  test('of a transcript that has grown it adds what is new', async () => {
+  test('adds the new messages of a transcript that has grown', async () => {
     const file = await writeTranscript('grown.jsonl', 10)
     const whole = await readFile(file, 'utf8')
     const lines = whole.split('\n')
@@ -137,7 +137,7 @@ describe('palimpsest import', () => {
     assert.equal((await runCli(['verify', 'grown', '--home', home])).code, 0)
   })
 
-  test('the sessions of one file get the same names whenever it is imported', async () => {
+  test('gives the sessions of one file the same names at each import', async () => {
     const said = (uuid: string, content: string, more = {}) => {
       const where = { uuid, parentUuid: null, sessionId: 'cc', isSidechain: false, ...more }
       return { type: 'user', ...where, message: { role: 'user', content } }
@@ -170,7 +170,7 @@ describe('palimpsest import', () => {
     ])
   })
 
-  test('does not touch a session that holds another conversation', async () => {
+  test('does not change a session with another conversation', async () => {
     const file = await writeTranscript('other.jsonl', 5)
     const text = (await readFile(file, 'utf8')).replaceAll('Please fix', 'Please break')
     await writeFile(file, text)
@@ -179,7 +179,7 @@ describe('palimpsest import', () => {
     assert.match(stderr, /Session fix has a different conversation/)
   })
 
-  test('a broken line is reported with its number, and the rest comes in', async () => {
+  test('reports a broken line with its number, and imports the rest', async () => {
     const file = await writeTranscript('broken.jsonl', 5)
     await writeFile(file, `${await readFile(file, 'utf8')}{"type":"mess\n`)
     const { code, stdout, stderr } = await runCli(['import', file, '--as', 'broken', '--home', home])
@@ -190,7 +190,7 @@ describe('palimpsest import', () => {
 })
 
 describe('palimpsest why', () => {
-  test('says of a transcript what the calls cost and where the money went, and the same of its import', async () => {
+  test('explains the costs of a transcript, call by call, and the same for its import', async () => {
     const file = await writeTranscript('why.jsonl', 30)
     const { code, stdout, stderr } = await runCli(['why', file])
     assert.equal(code, 0, stderr)
@@ -208,7 +208,7 @@ describe('palimpsest why', () => {
 })
 
 describe('palimpsest report', () => {
-  test('writes one page that loads nothing, with names escaped, and says the sums', async () => {
+  test('writes one page that loads nothing, with escaped names and the sums', async () => {
     const own = await mkdtemp(join(tmpdir(), 'palimpsest-report-'))
     const file = await writeTranscript('report.jsonl', 30)
     const text = (await readFile(file, 'utf8')).replaceAll('session-30', '<img src=x onerror=alert(1)>')
@@ -226,7 +226,7 @@ describe('palimpsest report', () => {
     assert.match(html, /default-src &#39;none&#39;|default-src 'none'/)
   })
 
-  test('gives the same as JSON, and then writes no page unless one is named', async () => {
+  test('gives the same as JSON, and writes a page only if one is named', async () => {
     const own = await mkdtemp(join(tmpdir(), 'palimpsest-report-'))
     await writeFile(join(own, 'one.jsonl'), await readFile(await writeTranscript('report2.jsonl', 20), 'utf8'))
     const { stdout, stderr } = await runCli(['report', own, '--json'])

@@ -15,7 +15,7 @@ export function spawnCli(
   { env = {}, input = '', cwd, node = [] }: SpawnOptions = {},
 ): Promise<Ran> {
   return new Promise(resolve => {
-    // Node keeps what it compiled, which makes the many processes of a test cheap.
+    // Node caches compiled code, so the many processes of a test start faster.
     const own = { ...plainEnvironment(), NODE_COMPILE_CACHE: CACHE, ...env }
     const options = { env: own, maxBuffer: 1e9, ...(cwd ? { cwd } : {}) }
     const child = execFile(process.execPath, [...node, CLI, ...args], options, (error, stdout, stderr) => {
@@ -25,7 +25,7 @@ export function spawnCli(
   })
 }
 
-/** What a program has written when `wanted` is in it; everything, where it ends before. */
+/** The output of a program until it has `wanted` in it, or all output if the program ends before. */
 export async function saidUntil({ stdout }: ChildProcess, wanted: RegExp): Promise<string> {
   let said = ''
   for await (const chunk of stdout ?? []) {

@@ -1,4 +1,4 @@
-/** Changes of whole files: made once on what is there, or not at all, with nothing half-written left behind. */
+/** Changes of whole files: made once on the current text, or not at all, with no partial file left. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import {
@@ -32,7 +32,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 
 const halfOf = (pid: number, sign: string) => `.palimpsest-${pid}-${sign.repeat(16)}.tmp`
 
-test('what the dead left, or the living an hour ago, is swept; all else stays', async () => {
+test('leftovers of dead processes or of an hour ago are removed, and all else stays', async () => {
   const home = mkdtempSync(join(folder, 'sweep-'))
   const { pid: dead } = spawnSync(process.execPath, ['-e', ''])
   const names = {
@@ -53,7 +53,7 @@ test('what the dead left, or the living an hour ago, is swept; all else stays', 
   assert.ok(readdirSync(home).includes(names.dead), 'a folder is swept every half a minute')
 })
 
-test('a change that is none writes nothing, one that throws does nothing, and null removes', async () => {
+test('an unchanged text is not written, an error changes nothing, and null removes the file', async () => {
   const path = join(folder, 'own.txt')
   assert.deepEqual(await changeOwnFile(path, {}, () => 'one'), { key: 'own.txt', before: null, after: 'one' })
   const failing = changeOwnFile(path, {}, () => {
@@ -66,7 +66,7 @@ test('a change that is none writes nothing, one that throws does nothing, and nu
   assert.ok(!readdirSync(folder).includes('own.txt'))
 })
 
-test('a file that another program changes meanwhile is read again, and after many times given up', async () => {
+test('a file that another program changes meanwhile is read again, up to a limit of attempts', async () => {
   const path = join(folder, 'busy.txt')
   writeFileSync(path, '0')
   let times = 0
@@ -85,7 +85,7 @@ test('a file that another program changes meanwhile is read again, and after man
   assert.doesNotMatch(readFileSync(path, 'utf8'), /!/)
 })
 
-test('a file over the limit is not read, and stays', async () => {
+test('a file over the limit is not read, and stays unchanged', async () => {
   const root = await openRoot(folder)
   writeFileSync(join(folder, 'large.txt'), '')
   truncateSync(join(folder, 'large.txt'), MAX_FILE_BYTES + 1)
@@ -97,12 +97,12 @@ test('a file over the limit is not read, and stays', async () => {
   await assert.rejects(atLimit, { code: 'NOT_TEXT' }, 'one of that size is read')
 })
 
-/** A journal that does something when it is told of a change, which is the last moment before the change is made. */
+/** A journal that runs a callback when it gets a change, which is the last moment before the change is made. */
 function journalThat(act: () => void): FileJournal {
   return { record: async () => act() } as unknown as FileJournal
 }
 
-test('what another program does at the last moment is kept: the change is made on that', async () => {
+test('a change by another program at the last moment is kept: ours is made again on top of it', async () => {
   const home = mkdtempSync(join(folder, 'last-'))
   const path = join(home, 'a.txt')
   let acts = [() => writeFileSync(path, 'theirs')]
@@ -119,7 +119,7 @@ test('what another program does at the last moment is kept: the change is made o
   assert.deepEqual(readdirSync(home), [], 'and nothing half-written is left')
 })
 
-test('a change that the journal cannot take is not made', async () => {
+test('a change that the journal refuses is not made', async () => {
   const home = mkdtempSync(join(folder, 'unsaid-'))
   const path = join(home, 'a.txt')
   const journal = journalThat(() => {
@@ -140,7 +140,7 @@ test('a change that the journal cannot take is not made', async () => {
   assert.equal(readFileSync(path, 'utf8'), 'old')
 })
 
-test('a new file is as others may read it, or private; a changed one stays whose and as open as it was', {
+test('a new file has the usual mode, or is private; a changed one keeps its owner and mode', {
   skip: process.platform === 'win32' && 'there are no modes here',
 }, async t => {
   const home = mkdtempSync(join(folder, 'modes-'))
@@ -174,7 +174,7 @@ test('a new file is as others may read it, or private; a changed one stays whose
   assert.equal(readFileSync(join(home, 'open'), 'utf8'), 'other')
 })
 
-test('a file of somebody else that we may write is written, although we may not give it back to them', {
+test('a writable file of another user is changed, even if its owner cannot be kept', {
   skip: process.getuid?.() !== 0 && 'only root can make a file of somebody else',
 }, async () => {
   const home = mkdtempSync(join(folder, 'others-'))
@@ -194,7 +194,7 @@ test('a file of somebody else that we may write is written, although we may not 
   assert.deepEqual([statSync(path).uid, statSync(path).mode & 0o777], [65_534, 0o777])
 })
 
-test('a text that cannot be brought to the disk is not put in place, and leaves nothing half-written', async t => {
+test('a text that cannot be synced to disk does not replace the file, and leaves no partial file', async t => {
   const home = mkdtempSync(join(folder, 'unsynced-'))
   const path = join(home, 'a.txt')
   const handle = await open(path, 'w')
@@ -214,7 +214,7 @@ test('a text that cannot be brought to the disk is not put in place, and leaves 
 
 const fails = (code: string) => () => code
 
-test('where files have no links a new one is renamed into place; what fails for another reason is passed on', async () => {
+test('without hard links a new file is renamed into place; other errors are passed on', async () => {
   const home = mkdtempSync(join(folder, 'linkless-'))
   const path = (name: string) => join(home, name)
   for (const code of ['EPERM', 'ENOTSUP', 'EXDEV'])
@@ -231,7 +231,7 @@ test('where files have no links a new one is renamed into place; what fails for 
   assert.equal(readFileSync(path('EPERM'), 'utf8'), 'EPERM')
 })
 
-test('a file that may not be written is refused; one that vanished while that was asked is made anew', async () => {
+test('a read-only file is refused, and one that vanished meanwhile is created again', async () => {
   const path = join(mkdtempSync(join(folder, 'access-')), 'a.txt')
   writeFileSync(path, 'old')
   const change = () => changeOwnFile(path, {}, now => `${now}!`)
@@ -241,7 +241,7 @@ test('a file that may not be written is refused; one that vanished while that wa
   assert.equal(readFileSync(path, 'utf8'), 'old!')
 })
 
-test('files of a store are changed by the store, and the journal is told once it is done, with the intent', async () => {
+test('files of a store are changed by the store, and then the journal gets the change with its intent', async () => {
   const texts = new Map<string, string>()
   const store: FileStore = {
     folder: '/table',
@@ -278,7 +278,7 @@ test('files of a store are changed by the store, and the journal is told once it
   await assert.rejects(readWhole({ root, path: 'b.md' }), { code: 'FILE_NOT_FOUND' })
 })
 
-test('what is written has its intent in the journal', async () => {
+test('a written file has its intent in the journal', async () => {
   const told: FileEvent[] = []
   const journal = { record: async (event: FileEvent) => void told.push(event) } as unknown as FileJournal
   const path = join(mkdtempSync(join(folder, 'intent-')), 'a.txt')
@@ -291,7 +291,7 @@ test('what is written has its intent in the journal', async () => {
   ])
 })
 
-test('a change is on disk before it is told: the text before it has its name, then the folder', {
+test('a change is on disk before the journal gets it: first the previous text, then the folder', {
   skip: process.platform !== 'linux' && 'only Linux says which file is open',
 }, async t => {
   const home = mkdtempSync(join(folder, 'synced-'))

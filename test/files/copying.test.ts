@@ -1,4 +1,4 @@
-/** Copying the files beside a ledger: what is missing is added, and nothing that is there is changed. */
+/** Copying the files beside a ledger: missing files are added, and existing ones are not changed. */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,14 +12,14 @@ const base = mkdtempSync(join(tmpdir(), 'palimpsest-copying-'))
 process.env.PALIMPSEST_LOCKS ??= join(base, 'locks')
 after(() => rmSync(base, { recursive: true, force: true }))
 
-/** A folder with files in `kept/`; what is given as bytes is no text. */
+/** A folder with files in `kept/`; contents given as bytes are not text. */
 function folderWith(name: string, files: Record<string, string | Buffer>): string {
   mkdirSync(join(base, name, 'kept'), { recursive: true })
   for (const [file, content] of Object.entries(files)) writeFileSync(join(base, name, 'kept', file), content)
   return join(base, name)
 }
 
-test('what is missing is added; what differs, or is no text, is named and left as it is', async () => {
+test('missing files are added, and files that differ or are not text are named and not changed', async () => {
   const from = storeOf(folderWith('from', { a: 'new', b: 'same', c: 'ours', d: Buffer.from([0xff, 0, 1]) }))
   const to = storeOf(folderWith('to', { b: 'same', c: 'theirs', e: 'other' }))
   const tally = new CopyTally()
@@ -38,7 +38,7 @@ test('what is missing is added; what differs, or is no text, is named and left a
   )
 })
 
-test('a file that cannot be read for another reason ends the copy', async () => {
+test('an unreadable file ends the copy', async () => {
   const from = storeOf(folderWith('failing', { a: 'one' }))
   const failing = {
     ...from,
@@ -51,7 +51,7 @@ test('a file that cannot be read for another reason ends the copy', async () => 
   assert.deepEqual(await to.list('kept'), [])
 })
 
-test('doing it again adds nothing, and the hash says that all of it is equal', async () => {
+test('a second copy adds nothing, and its hash confirms that all is equal', async () => {
   const from = storeOf(folderWith('once', { a: 'one', b: 'two' }))
   const to = storeOf(join(base, 'again'))
   const [first, second] = [new CopyTally(), new CopyTally()]

@@ -1,4 +1,4 @@
-/** Paths of many folders: what resolving asks the system does not grow with them. */
+/** Paths of many folders: the number of system calls to resolve them does not grow with them. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, promises, rmSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
@@ -10,7 +10,7 @@ import { openRoot, withPlace } from '../../src/files/root.ts'
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-deep-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Counts how often the real function is called while something runs. */
+/** Counts the calls of the real function while something runs. */
 async function resolvedDuring(work: () => Promise<unknown>): Promise<number> {
   const { realpath } = promises
   let calls = 0
@@ -32,7 +32,7 @@ async function resolvedDuring(work: () => Promise<unknown>): Promise<number> {
 
 const deep = (depth: number) => `${'a/'.repeat(depth)}file.txt`
 
-test('2,000 folders are resolved in as many steps as their number has digits, there or not', async () => {
+test('2,000 folders are resolved with a logarithmic number of calls, whether they exist or not', async () => {
   const root = await openRoot(folder)
   const found = async (make: boolean) => {
     const keys: string[] = []
@@ -51,7 +51,7 @@ test('2,000 folders are resolved in as many steps as their number has digits, th
   for (const { calls } of [missing, made, there]) assert.ok(calls > 0 && calls <= 14, `${calls} calls`)
 })
 
-test('a path that no system takes is refused, with its beginning only', async () => {
+test('a path that is too long is refused, and the error shows only its beginning', async () => {
   const root = await openRoot(folder)
   const reading = withPlace({ root, path: deep(3000), make: true }, async place => place.key)
   await assert.rejects(reading, (error: Error & { code: string }) => {

@@ -1,8 +1,8 @@
-/** System calls that fail, for tests of what the code does then. */
+/** System calls that fail, for tests of the reaction of the code. */
 import promises from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 
-/** Lets a function of the file system fail with the code that `fail` gives; it works as ever where there is none. */
+/** Makes a function of the file system fail with the code that `fail` returns; without a code it works normally. */
 export async function withFailing<T>(
   name: 'access' | 'link' | 'lstat' | 'mkdir' | 'open' | 'rename',
   fail: (path: string) => string | undefined,

@@ -13,11 +13,11 @@ const groups = ['[ab]', '[!a]', '[^a]', '[a-b]', '[!a-c]', '[a-]', '[-b]', '[abd
 const name = joined(fc.constantFrom('a', 'b', '.', '*', '***', '?', '{a,b}', '{ab,ba}', ...groups), '')
 const glob = joined(fc.oneof(name.filter(isName), fc.constant('**')), '/')
 
-// Behind two globstars, Node's matcher finds no name that begins with a dot, though the dot is written.
+// After two globstars, Node's matcher finds no name with an initial dot, even if the dot is in the glob.
 const isMisread = (path: string, glob: string) =>
   glob.split('/').filter(name => name === '**').length > 1 && /(?:^|\/)\./.test(path)
 
-test('globs fit the paths that they fit for Node', () => {
+test('globs match the same paths as in Node', () => {
   let [tried, fitting] = [0, 0]
   fc.assert(
     fc.property(path, glob, (path, glob) => {
@@ -29,11 +29,11 @@ test('globs fit the paths that they fit for Node', () => {
     }),
     { numRuns: 5000 },
   )
-  // 100 of 5000; a fuzz may have tried few.
+  // 100 of 5000; a fuzz run may have few cases.
   assert.ok(fitting > tried / 40 - 25, `${fitting} of ${tried} fit`)
 })
 
-/** A glob that is made of a path, so that it often fits, or nearly. */
+/** A glob made from a path, so that it often matches, or almost. */
 const alike = path.chain(text => {
   const piece = (char: string) =>
     char === '/'
@@ -43,7 +43,7 @@ const alike = path.chain(text => {
   return fc.tuple(fc.constant(text), pieces)
 })
 
-test('globs that are made of a path fit it, or not, as they do for Node', () => {
+test('globs made from a path match it, or not, as in Node', () => {
   let [tried, fitting] = [0, 0]
   fc.assert(
     fc.property(alike, ([path, glob]) => {
@@ -60,7 +60,7 @@ test('globs that are made of a path fit it, or not, as they do for Node', () => 
   assert.ok(fitting > tried * 0.3 - 100, `${fitting} of ${tried} fit`)
 })
 
-test('a dot at the beginning of a name must be written', () => {
+test('a dot at the beginning of a name must be matched by a dot', () => {
   for (const [glob, path] of [
     ['.a', '.a'],
     ['x/.a', 'x/.a'],
@@ -82,7 +82,7 @@ test('a dot at the beginning of a name must be written', () => {
     assert.ok(!readGlob(glob)(path), glob)
 })
 
-test('signs that are not closed, and extended globs, are text', () => {
+test('unclosed brackets and extended globs are ordinary text', () => {
   assert.ok(readGlob('a[b')('a[b'))
   assert.ok(readGlob('a{b')('a{b'))
   assert.ok(readGlob('a,b')('a,b') && !readGlob('a,b')('a'))
@@ -92,7 +92,7 @@ test('signs that are not closed, and extended globs, are text', () => {
   assert.ok(readGlob('+(a|aa)b')('+(a|aa)b'))
 })
 
-test('no glob takes long to read, however many brackets it opens; a very long one is refused', () => {
+test('every glob is parsed fast, however many brackets it opens, and a very long one is refused', () => {
   for (const sign of ['[', '{', '{,', '[!', '**/', '?', '\\', '{a,']) {
     const start = process.cpuUsage()
     const long = sign.repeat(1000 / sign.length)
@@ -102,7 +102,7 @@ test('no glob takes long to read, however many brackets it opens; a very long on
   }
 })
 
-test('no glob takes more than linear time for a long name', () => {
+test('every glob takes at most linear time for a long name', () => {
   const start = process.cpuUsage()
   for (const glob of [
     '+(a|aa)b',

@@ -12,7 +12,7 @@ const write = (before: string | null, after: string | null, path = 'a'): FileEve
   hash: hashContent(after),
 })
 
-test('undoing as often as there are writes gives back what was there first, whatever was written', () =>
+test('undoing as many times as a file was written restores its first text', () =>
   fc.assert(
     fc.property(fc.array(fc.option(fc.constantFrom('', 'one', 'two', 'three')), { maxLength: 12 }), contents => {
       const events: FileEvent[] = []
@@ -34,7 +34,7 @@ test('undoing as often as there are writes gives back what was there first, what
     }),
   ))
 
-test('a write that restores what was there cancels the one before it, and a read does nothing', () => {
+test('a write that restores an earlier text cancels the write before it, and a read changes nothing', () => {
   const made = write(null, 'one')
   const changed = write('one', 'two')
   assert.equal(lastStandingWrite([]), undefined)
@@ -48,7 +48,7 @@ test('a write that restores what was there cancels the one before it, and a read
   assert.equal(hashContent(null), NO_FILE)
 })
 
-test('a journal in memory keeps files apart', async () => {
+test('a journal in memory keeps files separate', async () => {
   const journal = memoryJournal()
   await journal.record({ action: 'read', path: 'a', hash: hashContent('x') })
   await journal.record(write(null, 'one', 'b'))

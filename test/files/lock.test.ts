@@ -1,4 +1,4 @@
-/** Locks of files: one at a time within a process and between processes, in one order, gone with their holder. */
+/** Locks of files: one holder at a time, within a process and between processes, in one order, released when it ends. */
 import assert from 'node:assert/strict'
 import {
   chmodSync,
@@ -26,7 +26,7 @@ after(() => {
 })
 process.env.PALIMPSEST_LOCKS = join(folder, 'locks')
 
-test('whoever waits for the same file begins when the one before has ended, in the order of asking', async () => {
+test('locks of a file are given in the order of the requests', async () => {
   const seen: string[] = []
   const first = Promise.withResolvers<void>()
   const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
@@ -38,7 +38,7 @@ test('whoever waits for the same file begins when the one before has ended, in t
     }),
   )
   while (seen.length === 0) await new Promise(resolve => setImmediate(resolve))
-  // Whoever did not wait for their turn would have tried by now, and would try again after some time.
+  // A request that does not wait for its turn would have tried by now, and would try again later.
   const start = performance.now()
   while (performance.now() - start < 40) await new Promise(resolve => setImmediate(resolve))
   assert.deepEqual(seen, ['a begins'])
@@ -50,7 +50,7 @@ test('whoever waits for the same file begins when the one before has ended, in t
   )
 })
 
-test('work that fails gives its lock back, and its error is passed on', async () => {
+test('failing work releases its lock, and its error is passed on', async () => {
   await assert.rejects(
     withLocks(['file'], async () => {
       throw new Error('the work failed')
@@ -60,15 +60,15 @@ test('work that fails gives its lock back, and its error is passed on', async ()
   assert.equal(await withLocks(['file', 'other', 'file'], async () => 'done'), 'done')
 })
 
-test('a lock that another process holds is waited for', async () => {
+test('a lock of another process is waited for', async () => {
   await withLocks(['file'], async () => {})
   const [name] = readdirSync(process.env.PALIMPSEST_LOCKS!).filter(file => file.endsWith('.lock'))
-  // Another connection stands for another process: SQLite's locks do not tell them apart.
+  // Another connection represents another process: SQLite's locks do not distinguish them.
   const other = new DatabaseSync(join(process.env.PALIMPSEST_LOCKS!, name!))
   other.exec('BEGIN EXCLUSIVE')
   let isDone = false
   const waiting = withLocks(['file'], async () => (isDone = true))
-  // The one who waits has opened the lock, tried, and tried again.
+  // The waiting process has opened the lock, tried, and tried again.
   const start = performance.now()
   while (performance.now() - start < 20) await new Promise(resolve => setImmediate(resolve))
   assert.equal(isDone, false)
@@ -77,7 +77,7 @@ test('a lock that another process holds is waited for', async () => {
   assert.equal(isDone, true)
 })
 
-test('a lock that is held for longer than a minute is given up', async t => {
+test('waiting for a lock ends with an error after a minute', async t => {
   await withLocks(['file'], async () => {})
   const [name] = readdirSync(process.env.PALIMPSEST_LOCKS!).filter(file => file.endsWith('.lock'))
   const other = new DatabaseSync(join(process.env.PALIMPSEST_LOCKS!, name!))
@@ -92,7 +92,7 @@ test('a lock that is held for longer than a minute is given up', async t => {
   assert.equal(await withLocks(['file'], async () => 'done'), 'done')
 })
 
-test('a lock file that is damaged is an error at once, and is not held open', async () => {
+test('a damaged lock file is an error at once, and is closed', async () => {
   const places = join(folder, 'damaged')
   process.env.PALIMPSEST_LOCKS = places
   await withLocks(['file'], async () => {})
@@ -105,7 +105,7 @@ test('a lock file that is damaged is an error at once, and is not held open', as
   assert.equal(await withLocks(['file'], async () => 'done'), 'done')
 })
 
-test('a folder of locks that cannot be made is replaced by one of the user’s own among temporary files', async t => {
+test("if the folder of locks cannot be created, one of the user's in the temporary folder is used", async t => {
   const file = join(folder, 'a-file')
   writeFileSync(file, '')
   process.env.PALIMPSEST_LOCKS = join(file, 'locks')

@@ -1,4 +1,4 @@
-/** Moving and removing: nothing is overwritten, what is missing is named, and text can be brought back. */
+/** Moving and removing: nothing is overwritten, missing files are named, and text can be restored. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import promises, { open } from 'node:fs/promises'
@@ -36,7 +36,7 @@ test('a file moves with its text, and the journal can undo both sides', async ()
   assert.deepEqual(await journal.lastWrite('deep/er/b.md'), { hash: hashContent('a text'), before: null })
 })
 
-test('what is not text moves and is removed, without a line in the journal', async () => {
+test('a file that is not text can be moved and removed, without an entry in the journal', async () => {
   const journal = memoryJournal()
   const root = await openRoot(at())
   assert.equal(await moveEntry(root, 'image', 'picture', journal), true)
@@ -46,7 +46,7 @@ test('what is not text moves and is removed, without a line in the journal', asy
   assert.equal(await journal.lastWrite('picture'), undefined)
 })
 
-test('a destination that exists is left as it is, for files and for folders', async () => {
+test('an existing destination is not changed, for files and for folders', async () => {
   const root = await openRoot(at())
   mkdirSync(at('full'))
   for (const [from, to] of [
@@ -59,7 +59,7 @@ test('a destination that exists is left as it is, for files and for folders', as
   assert.deepEqual([text('other.md'), text('notes', 'a.md')], ['another', 'a text'])
 })
 
-test('a folder moves with what is in it, and never into itself', async () => {
+test('a folder moves with its contents, and never into itself', async () => {
   const root = await openRoot(at())
   assert.equal(await moveEntry(root, 'notes', 'notes2', memoryJournal()), true)
   assert.equal(text('notes2', 'a.md'), 'a text')
@@ -68,7 +68,7 @@ test('a folder moves with what is in it, and never into itself', async () => {
   assert.equal(text('notes2', 'a.md'), 'a text')
 })
 
-test('what fails for another reason than a file’s content is passed on', async t => {
+test('errors other than unreadable content are passed on', async t => {
   const root = await openRoot(at())
   const failure = Object.assign(new Error('EIO'), { code: 'EIO' })
   const handle = await open(at('other.md'))
@@ -81,7 +81,7 @@ test('what fails for another reason than a file’s content is passed on', async
   assert.deepEqual([text('notes', 'a.md'), existsSync(at('b.md'))], ['a text', false])
 })
 
-test('a destination that appears at the last moment is left as it is; another failure is passed on', async () => {
+test('a destination that appears at the last moment is not changed, and other errors are passed on', async () => {
   const root = await openRoot(at())
   const { link } = promises
   for (const code of ['EEXIST', 'EPERM']) {
@@ -95,7 +95,7 @@ test('a destination that appears at the last moment is left as it is; another fa
   syncBuiltinESMExports()
 })
 
-test('what is missing is named, and no folder is made for it', async () => {
+test('a missing file is named, and no folder is created for it', async () => {
   const root = await openRoot(at())
   const missing = { code: 'FILE_NOT_FOUND', message: /nobody\.md/ }
   await assert.rejects(moveEntry(root, 'nobody.md', 'new/b.md', memoryJournal()), missing)
@@ -103,14 +103,14 @@ test('what is missing is named, and no folder is made for it', async () => {
   await assert.rejects(removeEntry({ root, path: 'nobody.md' }, memoryJournal()), missing)
 })
 
-test('what vanishes while it waits to be moved is missing too', async () => {
+test('a file that vanishes before it is moved is missing too', async () => {
   const root = await openRoot(at())
   const key = await withPlace({ root, path: 'notes/a.md' }, lockKey)
   const journal = memoryJournal()
   const moving = await withLocks([key], async () => {
     const waiting = moveEntry(root, 'notes/a.md', 'new/b.md', journal)
     waiting.catch(() => {})
-    // The folder is made once the file was found.
+    // The folder is created after the file was found.
     while (!existsSync(at('new'))) await new Promise(resolve => setImmediate(resolve))
     rmSync(at('notes', 'a.md'))
     return { waiting }
@@ -120,7 +120,7 @@ test('what vanishes while it waits to be moved is missing too', async () => {
   assert.equal(await journal.lastWrite('new/b.md'), undefined)
 })
 
-test('a removed text can be brought back from the journal; a removed folder is gone with what was in it', async () => {
+test('a removed text can be restored from the journal, a removed folder cannot', async () => {
   const journal = memoryJournal()
   const root = await openRoot(at())
   await removeEntry({ root, path: 'other.md' }, journal)

@@ -7,7 +7,7 @@ const FILE = 'import a from "a"\n\nexport function total(items) {\n\treturn item
 
 const reason = (wanted: string, text = FILE) => explainMiss(text, wanted)[0] ?? ''
 
-test('the usual reasons are recognised', () => {
+test('common reasons are recognised', () => {
   assert.match(
     reason('export function   total(items) {\n  return items.length'),
     /^Line 3 has it with other whitespace/,
@@ -23,19 +23,19 @@ test('the usual reasons are recognised', () => {
   )
 })
 
-test('the lines of a place are counted from the file as it is, blank lines at its beginning too', () => {
+test('lines are numbered from the start of the file, including initial blank lines', () => {
   assert.match(reason('b  c', '\n\n  a\nb c\n'), /^Line 4 /)
   assert.match(reason('a  b', '\n\n  a b\n'), /^Line 3 /)
 })
 
-test('a reason is given only where it is one', () => {
+test('a reason is given only if it is certain', () => {
   assert.doesNotMatch(reason('3: nothing of the kind'), /line numbers/)
   assert.doesNotMatch(reason('1: '), /line numbers/)
   assert.doesNotMatch(reason('nothing\\n'), /escaped/)
   assert.doesNotMatch(reason('nothing\r\nat all'), /carriage/)
 })
 
-test('the nearest lines come first, at most three, and lines that are not alike are left out', () => {
+test('the nearest lines come first, at most three, and only similar ones', () => {
   assert.deepEqual(explainMiss(FILE, 'export function totals(item) {'), [
     'Nearest lines:',
     '3: export function total(items) {',
@@ -49,7 +49,7 @@ test('the nearest lines come first, at most three, and lines that are not alike 
   assert.deepEqual(explainMiss('a\n\nb', ' '), [], 'blank lines are not like anything')
 })
 
-test('of several lines the longest is looked for, and long lines are clipped', () => {
+test('of several lines the longest is searched for, and long lines are clipped', () => {
   const long = `x = [${'1234567890, '.repeat(40)}]`
   const [, line] = explainMiss(`a\n${long}\nb`, `a\n${long.slice(0, 290)}!`)
   assert.ok(line!.startsWith('2: x = [1234567890') && line!.length < 180, line)

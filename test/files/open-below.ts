@@ -1,4 +1,4 @@
-/** The files and folders below a folder that this process has open; Linux alone says so. */
+/** The files and folders below a folder that this process has open; only Linux lists them. */
 import { readdirSync, readlinkSync } from 'node:fs'
 
 export function openBelow(folder: string): string[] {

@@ -13,7 +13,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 const [first, second, third] = ['first', 'second', 'third'].map(name => join(folder, name)) as [string, string, string]
 for (const path of [first, second, third]) mkdirSync(path)
 
-test('the first program of a name that can be run is found, and files that cannot be run are none', {
+test('the first executable program of a name is found, and files that cannot be run are skipped', {
   skip: process.platform === 'win32' && 'every file can be run here',
 }, () => {
   for (const [path, mode] of [
@@ -32,7 +32,7 @@ test('the first program of a name that can be run is found, and files that canno
   assert.deepEqual([isProgram(join(first, 'tool')), isProgram(join(second, 'tool'))], [false, true])
 })
 
-test('a free port can be listened on', async () => {
+test('a free port can be used', async () => {
   const port = await freePort()
   const server = createServer()
   await once(server.listen(port, '127.0.0.1'), 'listening')
@@ -41,7 +41,7 @@ test('a free port can be listened on', async () => {
   await once(server, 'close')
 })
 
-test('a program of Windows is found by its ending, a batch file too, and without one', {
+test('a program on Windows is found with or without its ending, batch files too', {
   skip: process.platform !== 'win32' && 'programs have no endings here',
 }, () => {
   for (const name of ['tool.cmd', 'tool', 'both.exe', 'both.cmd', 'bare']) {

@@ -1,5 +1,5 @@
 /**
- * Where a path below a root leads, and its name for the model. test/tools/confinement proves that it never leads out.
+ * * Where a path below a root leads, and its name for the model. test/tools/confinement proves that it never leads outside.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ symlinkSync(join(folder, 'real'), join(folder, 'linked'))
 
 const keyIn = (root: Root, path: string, make = false) => withPlace({ root, path, make }, async ({ key }) => key)
 
-test('a file is called by where links lead, below the alias where the root has one', async () => {
+test('a file is named by its real path, below the alias of the root if there is one', async () => {
   const root = await openRoot(folder)
   for (const path of ['real/a.txt', './real/../real/a.txt', 'linked/a.txt', join(folder, 'linked/a.txt')]) {
     assert.equal(await keyIn(root, path), 'real/a.txt', path)
@@ -30,14 +30,14 @@ test('a file is called by where links lead, below the alias where the root has o
   }
 })
 
-test('a root that was given through a link takes paths by both names', async () => {
+test('a root given by a link accepts paths by both names', async () => {
   const root = await openRoot(join(folder, 'linked'))
   assert.equal(await keyIn(root, join(folder, 'linked/a.txt')), 'a.txt')
   assert.equal(await keyIn(root, join(folder, 'real/a.txt')), 'a.txt')
   await assert.rejects(openRoot(join(folder, 'none')), { code: 'FILE_NOT_FOUND' })
 })
 
-test('a file is wanted where a folder is named, and the other way round', async () => {
+test('a folder in place of a file is refused, and the reverse', async () => {
   const root = await openRoot(folder)
   for (const path of ['.', 'real/', 'real/inner/']) {
     await assert.rejects(keyIn(root, path), { code: 'PATH_REFUSED', message: /it names a folder/ }, path)
@@ -58,7 +58,7 @@ test('a file is wanted where a folder is named, and the other way round', async 
   ])
 })
 
-test('folders on the way are made only where that is asked for', async () => {
+test('missing folders are created only on request', async () => {
   const root = await openRoot(folder)
   await assert.rejects(keyIn(root, 'new/deep/b.txt'), { code: 'FILE_NOT_FOUND' })
   assert.equal(await isFolder({ root, path: 'new' }), false)
@@ -67,7 +67,7 @@ test('folders on the way are made only where that is asked for', async () => {
   await assert.rejects(keyIn(root, 'real/a.txt/b', true), { code: 'PATH_REFUSED', message: /a file, not a folder/ })
 })
 
-test('a folder that somebody else makes at the same time is taken; what fails for another reason is passed on', async () => {
+test('a folder that another process creates meanwhile is used; other errors are passed on', async () => {
   const root = await openRoot(folder)
   const made = withFailing(
     'mkdir',
@@ -109,7 +109,7 @@ test('a folder that somebody else makes at the same time is taken; what fails fo
   await assert.rejects(entered('EACCES'), { code: 'EACCES' })
 })
 
-test('links that lead nowhere or in a circle are refused', async () => {
+test('dangling and circular links are refused', async () => {
   symlinkSync(join(folder, 'gone'), join(folder, 'dangling'))
   symlinkSync(join(folder, 'circle'), join(folder, 'circle'))
   const root = await openRoot(folder)
@@ -117,7 +117,7 @@ test('links that lead nowhere or in a circle are refused', async () => {
   await assert.rejects(keyIn(root, 'circle/x', true), { code: 'PATH_REFUSED', message: /in a circle/ })
 })
 
-test('names that only Windows forbids are names elsewhere', {
+test('names that only Windows forbids are allowed elsewhere', {
   skip: process.platform === 'win32' && 'on Windows',
 }, async () => {
   const root = await openRoot(folder)
@@ -125,7 +125,7 @@ test('names that only Windows forbids are names elsewhere', {
   await assert.rejects(keyIn(root, 'x:y'), { message: /a Windows path/ })
 })
 
-test('names of devices and of streams beside a file are refused on Windows', async t => {
+test('names of devices and of alternate streams are refused on Windows', async t => {
   const { value } = Object.getOwnPropertyDescriptor(process, 'platform')!
   Object.defineProperty(process, 'platform', { value: 'win32', configurable: true })
   t.after(() => Object.defineProperty(process, 'platform', { value, configurable: true }))

@@ -15,7 +15,7 @@ import { dotenv, jsonc, toml } from './settings-texts.ts'
 const URL = 'http://127.0.0.1:8787/anthropic'
 
 describe('JSON with comments', () => {
-  test('a value goes into the object that is there, in its style, and comments stay', () => {
+  test('a value is added to the existing object, in its style, and comments stay', () => {
     const text = '{\n    // mine\n    "model": "opus", /* big */\n    "env": { "A": "1" },\n}\n'
     assert.equal(
       writeSetting('json', text, ['env', 'B'], 'x'),
@@ -27,16 +27,16 @@ describe('JSON with comments', () => {
     )
   })
 
-  test('an empty file and an empty object become one with the value', () => {
+  test('an empty file and an empty object get the value', () => {
     assert.equal(writeSetting('json', '', ['env', 'A'], 'x'), '{\n  "env": {\n    "A": "x"\n  }\n}\n')
     assert.equal(writeSetting('json', '{}', ['A'], 'x'), '{\n  "A": "x"\n}')
   })
 
-  test('the last of several members of one name counts, as in JSON.parse', () => {
+  test('of repeated members the last one counts, as in JSON.parse', () => {
     assert.equal(readSetting('json', '{"a":"1","a":"2"}', ['a']), '2')
   })
 
-  test('what is not an object, or broken, is refused', () => {
+  test('broken JSON, and JSON that is not an object, are refused', () => {
     const broken = ['{"a":1 "b":2}', '{"\\x":1}', '{"a":[1 2]}', '{a:1}', '{"a":"\\q"']
     for (const text of [...broken, '[]', '{"a":}', '{"a" 1}', '{', '{} {}', '{"a":"\n"}', '/* ', '{"env": "text"}']) {
       assert.throws(() => writeSetting('json', text, ['env', 'A'], 'x'), { code: 'CONFIG_INVALID' }, text)
@@ -44,14 +44,14 @@ describe('JSON with comments', () => {
   })
 })
 
-test('a TOML key goes above the first table, and one in a table or a string is not taken for it', () => {
+test('a TOML key is added above the first table, and one in a table or a string is ignored', () => {
   const text = '# mine\nnote = """\nkey = "no"\n"""\n[table]\nkey = "other"\n'
   assert.equal(readSetting('toml', text, ['key']), undefined)
   assert.equal(writeSetting('toml', text, ['key'], 'x'), `key = "x"\n${text}`)
   assert.equal(writeSetting('toml', "key = 'a' # why\r\n", ['key'], 'x'), 'key = "x" # why\r\n')
 })
 
-test('a text that is no TOML is refused: a line of no form, a string without an end', () => {
+test('invalid TOML is refused: a line of unknown form, or an unclosed string', () => {
   for (const text of ['what is this\n', 'a = "no end\n', "a = 'no end", 'a = 1\nodd line\n[t]\n']) {
     assert.throws(() => writeSetting('toml', text, ['key'], 'x'), { code: 'CONFIG_INVALID' }, text)
   }
@@ -62,18 +62,18 @@ test('a text that is no TOML is refused: a line of no form, a string without an 
   )
 })
 
-test('the first of several members goes with its comma, and the only one with what is around it', () => {
+test('removing the first member removes its comma, and removing the only one the text around it', () => {
   assert.equal(removeSetting('json', '{ "a": 1, "b": 2 }', ['a']), '{ "b": 2 }')
   assert.equal(removeSetting('json', '{ "a": 1, "b": 2 }', ['b']), '{ "a": 1 }')
   assert.deepEqual(JSON.parse(removeSetting('json', '{ "a": 1 }', ['a'])), {})
 })
 
-test('a line of .env is replaced where it is, or added at the end', () => {
+test('a line of .env is replaced in its place, or added at the end', () => {
   assert.equal(writeSetting('env', 'A=1\nexport B=2 \nC=3', ['B'], 'x'), 'A=1\nexport B=x \nC=3')
   assert.equal(writeSetting('env', 'A=1', ['B'], 'x'), 'A=1\nB=x\n')
 })
 
-test('what is added is written as the file is: its line ends, its indentation, behind its byte order mark', () => {
+test("added text has the file's line endings and indentation, and comes after its byte order mark", () => {
   const cases: [SettingsForm, before: string, at: string[], after: string][] = [
     ['json', '{\r\n\t"a": 1\r\n}\r\n', ['b', 'c'], '{\r\n\t"a": 1,\r\n\t"b": {\r\n\t\t"c": "x"\r\n\t}\r\n}\r\n'],
     ['json', '{\n\t"a": {}\n}\n', ['a', 'c'], '{\n\t"a": {\n\t\t"c": "x"\n\t}\n}\n'],
@@ -87,7 +87,7 @@ test('what is added is written as the file is: its line ends, its indentation, b
   for (const [form, before, at, after] of cases) assert.equal(writeSetting(form, before, at, 'x'), after)
 })
 
-test('a value is read without its quotes, whichever they are; what is no string of JSON is none', () => {
+test('a value is read without its quotes, of any kind; in JSON only strings are values', () => {
   const env = 'a = \'x y\'\nB="z \\"w"\nC = plain '
   assert.deepEqual(
     ['a', 'B', 'C', 'D'].map(name => readSetting('env', env, [name])),
@@ -102,7 +102,7 @@ test('a value is read without its quotes, whichever they are; what is no string 
   assert.equal(rawSetting('json', json, ['c']), '[1, {"b": 2}]')
 })
 
-test('a value of TOML ends where it ends, and its key may be spelled in any way', () => {
+test('a TOML value is read to its real end, and its key may be spelled in any way', () => {
   const list = 'x = [ "[t]", # ]\n "]" ] # note\nb = 1 # note'
   assert.equal(rawSetting('toml', list, ['x']), '[ "[t]", # ]\n "]" ]')
   assert.equal(rawSetting('toml', list, ['b']), '1')
@@ -113,7 +113,7 @@ test('a value of TOML ends where it ends, and its key may be spelled in any way'
   assert.equal(rawSetting('toml', '[a]\nb = 1', ['b']), undefined)
 })
 
-test('what is removed takes along the objects that it leaves empty, except those that were there before', () => {
+test('removing a value also removes objects that become empty, except those that existed before', () => {
   const deep = '{"a":{"b":{"c":"x"}}}'
   const at = ['a', 'b', 'c']
   assert.deepEqual(
@@ -131,7 +131,7 @@ test('what is removed takes along the objects that it leaves empty, except those
   )
 })
 
-test('what cannot be read is refused with its line, or with what is in the way', () => {
+test('an unreadable text is refused with the line, or with the name of the obstacle', () => {
   for (const [text, at, why] of [
     ['{"env": 5}', ['env', 'A'], /: env is not an object/],
     ['{"env": {"x": []}}', ['env', 'x', 'A'], /: env\.x is not an object/],
@@ -150,7 +150,7 @@ const TEXTS: [SettingsForm, fc.Arbitrary<string>, string[][]][] = [
 ]
 
 for (const [form, texts, paths] of TEXTS) {
-  test(`any ${form}: what is written is read, the rest stays, and taking it out gives the rest back`, () => {
+  test(`any ${form}: a written value is read back, the rest stays, and removing it restores the rest`, () => {
     fc.assert(
       fc.property(texts, fc.constantFrom(...paths), (text, at) => {
         const before = valueOrRefused(form, text, at)
@@ -179,7 +179,7 @@ function valueOrRefused(form: SettingsForm, text: string, at: string[]) {
   }
 }
 
-/** Refused where something else than an object is on the way. */
+/** Refused if something other than an object is at the path. */
 function writtenIn(form: SettingsForm, text: string, at: string[]) {
   try {
     return writeSetting(form, text, at, URL)
@@ -188,7 +188,7 @@ function writtenIn(form: SettingsForm, text: string, at: string[]) {
   }
 }
 
-/** What of a text must stay whatever is written beside it: its words, in order. */
+/** The strings of a text, in order; they must stay when a value is written. */
 function strings(form: SettingsForm, text: string): string[] {
   const words = text.match(form === 'json' ? /"(?:[^"\\]|\\.)*"|\/\/[^\n]*|\/\*.*?\*\/|[\w.-]+/gs : /\S+/g) ?? []
   return [...words]

@@ -1,4 +1,4 @@
-/** Settings of other programs as people write them: any JSON with comments and trailing commas, TOML, and `.env`. */
+/** Generates settings of other programs: any JSON with comments and trailing commas, TOML, and `.env`. */
 import * as fc from '../property.ts'
 
 const space = fc.constantFrom('', ' ', '\n', '\n  ', '\t', '\r\n', ' // note: {"a"}\n', ' /* , } */ ')

@@ -17,7 +17,7 @@ describe('files in a folder', () => {
   const home = mkdtempSync(join(tmpdir(), 'palimpsest-files-'))
   checkFileStore('folder', async () => new HomeFolder(home))
 
-  test('are in the home itself, and those of users in folders of theirs; a store is what it is', async () => {
+  test('are in the home itself, and those of users in their own folders; a store is used unchanged', async () => {
     const files = new HomeFolder(home)
     const own = files.of(undefined)
     assert.deepEqual([own.folder, files.of(undefined, 'workspace').folder], [home, join(home, 'workspace')])
@@ -27,7 +27,7 @@ describe('files in a folder', () => {
     assert.deepEqual([files.isTable, own.isTable], [false, false])
   })
 
-  test('that an earlier version kept under a name with capitals are found, and forgotten under both names', async () => {
+  test('in folders of an earlier version, with capitals, are found, and deleted under both names', async () => {
     const older = mkdtempSync(join(tmpdir(), 'palimpsest-older-'))
     const keep = (folder: string) => storeOf(join(older, 'users', folder)).change('a.md', () => folder)
     for (const folder of ['Bob', 'bob', 'Zo%C3%A9']) await keep(folder)
@@ -44,7 +44,9 @@ describe('files in a folder', () => {
     rmSync(older, { recursive: true })
   })
 
-  test('are for their owner alone', { skip: process.platform === 'win32' && 'there are no modes here' }, async () => {
+  test('are readable only by their owner', {
+    skip: process.platform === 'win32' && 'there are no modes here',
+  }, async () => {
     const umask = process.umask(0)
     try {
       const store = new HomeFolder(home).of('ann')
@@ -66,7 +68,7 @@ describe('files in a table', { skip: noPostgres }, () => {
   })
   checkFileStore('table', () => HomeTable.open(url, 'home'))
 
-  test('a text with NUL and half a surrogate pair is kept as a file would keep it', async () => {
+  test('keep a text with NUL, and replace half a surrogate pair as a file would', async () => {
     const files = await HomeTable.open(url, 'home')
     const store = files.of('odd')
     await store.change('overflow/x.txt', () => 'a\0b\u0010c\ud800d')
@@ -76,7 +78,7 @@ describe('files in a table', { skip: noPostgres }, () => {
     await files.close()
   })
 
-  test('are read and changed through a root as others are; a change is in the journal, and nothing else works', async () => {
+  test('can be read and changed through a root; changes are in the journal, other operations are refused', async () => {
     const files = await HomeTable.open(url, 'home')
     assert.equal(files.isTable, true)
     const root = await openRoot(files.of('rooted'))
@@ -102,7 +104,7 @@ describe('files in a table', { skip: noPostgres }, () => {
     await files.close()
   })
 
-  test('what another server does in the middle of a change is seen: the change is made on that', async () => {
+  test('changed by another server meanwhile are changed again on top of that', async () => {
     const [files, others] = [await HomeTable.open(url, 'home'), await HomeTable.open(url, 'home')]
     assert.equal(files.of(undefined).folder, resolve('home'))
     const [store, other] = [files.of('raced'), others.of('raced')]
@@ -124,7 +126,7 @@ describe('files in a table', { skip: noPostgres }, () => {
     await Promise.all([files.close(), others.close()])
   })
 
-  test('a home in memory has no table', async () => {
+  test('are not used for a home in memory', async () => {
     assert.equal((await openHomeFiles(':memory:', url)).isTable, false)
   })
 })

@@ -1,4 +1,4 @@
-/** Text as files hold it: what is refused, how lines end and how they are counted. */
+/** Text in files: what is refused, how lines end and how they are counted. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
@@ -15,12 +15,12 @@ import {
 import * as fc from '../property.ts'
 
 describe('bytes', () => {
-  test('that are UTF-8 are read as they are, with a byte order mark too', () => {
+  test('that are UTF-8 are read, also with a byte order mark', () => {
     assert.equal(decodeText(Buffer.from('\uFEFFé\r\n'), 'f'), '\uFEFFé\r\n')
     assert.equal(decodeText(Buffer.from([]), 'f'), '')
   })
 
-  test('that are something else are refused, with what they are', () => {
+  test('that are not UTF-8 are refused with their kind', () => {
     const refused = (bytes: number[], message: RegExp) =>
       assert.throws(() => decodeText(Uint8Array.from(bytes), 'f'), { code: 'NOT_TEXT', message })
     refused([0xff, 0xfe, 0x41, 0], /UTF-16/)
@@ -30,7 +30,7 @@ describe('bytes', () => {
     refused([0xfe, 0xfe], /not valid UTF-8/)
   })
 
-  test('of content that a file could not give back are not taken', () => {
+  test('of content that a file cannot give back are refused', () => {
     checkFileText('text', 'é\n')
     assert.throws(() => checkFileText('text', '\ud800'), { code: 'INVALID_UNICODE' })
     assert.throws(() => checkFileText('text', 'a\0b'), { code: 'NOT_TEXT' })
@@ -40,7 +40,7 @@ describe('bytes', () => {
   })
 })
 
-test('line endings are those of all lines', () => {
+test('the line ending of a text is that of all its lines', () => {
   const known = {
     '': 'none',
     a: 'none',
@@ -57,7 +57,7 @@ test('line endings are those of all lines', () => {
   assert.equal(inLineEndingsOf('a\n', 'x\ny'), 'x\ny')
 })
 
-test('the line of a place is one more than the newlines before it', () => {
+test('the line of a position is one more than the newlines before it', () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('a', '\n') }), fc.array(fc.nat(30)), (text, places) => {
       const ascending = places.toSorted((a, b) => a - b)
@@ -68,7 +68,7 @@ test('the line of a place is one more than the newlines before it', () => {
   )
 })
 
-test('lines and characters are what people see', () => {
+test('lines and characters are counted as users see them', () => {
   assert.deepEqual(splitLines('a\r\nb\rc\n\n'), ['a', 'b', 'c', ''])
   assert.deepEqual(splitLines(''), [])
   assert.equal(countChars('a🙂é'), 3)

@@ -1,4 +1,4 @@
-/** What a walk reports and where it does not go. */
+/** What a walk reports, and which folders it does not enter. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -34,7 +34,7 @@ async function seen(depth: number): Promise<string[]> {
   })
 }
 
-test('folders come before what is in them, in order of names; links, .git and node_modules are not entered', async () => {
+test('folders come before their contents, sorted by name; links, .git and node_modules are not entered', async () => {
   assert.deepEqual(await seen(9), [
     '.git folder closed',
     'a folder',
@@ -49,7 +49,7 @@ test('folders come before what is in them, in order of names; links, .git and no
   ])
 })
 
-test('what is neither a file nor a folder nor a link is told as special', {
+test('a special file is reported as special', {
   skip: process.platform === 'win32' && 'there are no sockets in folders here',
 }, async () => {
   const server = createServer()
@@ -59,7 +59,7 @@ test('what is neither a file nor a folder nor a link is told as special', {
   await once(server, 'close')
 })
 
-test('a walk keeps no folder open, also where its reader stops early', {
+test('a walk keeps no folder open, even if its reader stops early', {
   skip: process.platform !== 'linux' && 'only Linux says what is open',
 }, async () => {
   const root = await openRoot(folder)
@@ -72,7 +72,7 @@ test('a walk keeps no folder open, also where its reader stops early', {
   assert.deepEqual(openBelow(root.folder), [])
 })
 
-test('a walk ends at its depth, and says which folders it left closed', async () => {
+test('a walk ends at its maximum depth, and reports the folders that it did not enter', async () => {
   assert.deepEqual(await seen(1), [
     '.git folder closed',
     'a folder closed',
@@ -86,7 +86,7 @@ test('a walk ends at its depth, and says which folders it left closed', async ()
   )
 })
 
-test('a folder that vanishes or may not be read during the walk is passed over', async t => {
+test('a folder that vanishes or is forbidden during the walk is skipped', async t => {
   mkdirSync(join(folder, 'a', 'gone'))
   const root = await openRoot(folder)
   const rest = await withFolder({ root, path: '.' }, async top => {
@@ -120,7 +120,7 @@ test('a folder that cannot be opened for another reason ends the walk', async ()
   }
 })
 
-test('a glob without a slash fits names at any depth, one with a slash the whole path; none fits everything', () => {
+test('a glob without a slash matches names at any depth, one with a slash the whole path; without a glob all match', () => {
   assert.deepEqual(
     ['a.ts', 'x/a.ts', 'x/a.md'].map(path => globFilter('*.ts')(path.split('/'))),
     [true, true, false],

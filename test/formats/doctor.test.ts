@@ -28,7 +28,7 @@ async function assertAccepted(messages: readonly Message[], model: string): Prom
   await pal.close()
 }
 
-/** Every text, and every image and opaque block, wherever it stands. */
+/** Every text, image and opaque block, wherever it is. */
 function contentsOf(messages: readonly Message[]): string[] {
   const inPart = (part: Part): string[] => {
     if (part.type === 'image') return [part.data ?? part.url ?? '']
@@ -49,7 +49,7 @@ function assertNothingLost(before: readonly Message[], after: readonly Message[]
 
 const assistants = (messages: readonly Message[]) => messages.filter(({ role }) => role === 'assistant').length
 
-describe('any conversation, broken in any way', () => {
+describe('any broken conversation', () => {
   const broken = anySession.chain(messages =>
     fc
       .array(fc.tuple(fc.constantFrom('drop', 'double', 'move', 'rename', 'role'), fc.nat(), fc.nat()), {
@@ -73,7 +73,7 @@ describe('any conversation, broken in any way', () => {
   }
 
   for (const model of ['claude-sonnet-4-5', 'gpt-5', 'gpt-4o']) {
-    test(`heals into one that a ledger takes in full and whose view is legal (${model})`, async () => {
+    test(`heals into one that a ledger accepts whole and whose view is legal (${model})`, async () => {
       await fc.assert(
         fc.asyncProperty(broken, async messages => assertAccepted(heal(messages).messages, model)),
         { numRuns: 150 },
@@ -81,7 +81,7 @@ describe('any conversation, broken in any way', () => {
     })
   }
 
-  test('loses nothing, keeps its assistant messages, and is left alone the second time', () => {
+  test('loses nothing, keeps its assistant messages, and is not changed a second time', () => {
     fc.assert(
       fc.property(broken, messages => {
         const before = JSON.stringify(messages)
@@ -96,7 +96,7 @@ describe('any conversation, broken in any way', () => {
     )
   })
 
-  test('that is healthy comes back as it is, the very same messages', () => {
+  test('without faults gives the same messages', () => {
     fc.assert(
       fc.property(anySession, messages => {
         const { messages: same, healed } = heal(messages)
@@ -108,7 +108,7 @@ describe('any conversation, broken in any way', () => {
   })
 })
 
-describe('each disease by name', () => {
+describe('each fault by name', () => {
   const heals = (messages: Message[], why: RegExp, expected: string[]) => {
     const { messages: whole, healed } = heal(messages)
     assert.match(healed.join('\n'), why)
@@ -117,7 +117,7 @@ describe('each disease by name', () => {
   const summary = ({ role, parts }: Message) =>
     `${role}: ${parts.map(part => ('id' in part ? `${part.type} ${part.id}` : 'text' in part ? part.text.split('\n')[0] : part.type)).join(', ')}`
 
-  test('a result before its call moves behind it', () => {
+  test('a result before its call moves after it', () => {
     heals([user('go'), result('c1'), calls('c1'), user('next')], /c1 moved after its call/, [
       'user: go',
       'assistant: tool-call c1',
@@ -126,7 +126,7 @@ describe('each disease by name', () => {
     ])
   })
 
-  test('a result far behind its call moves to it', () => {
+  test('a result far after its call moves to it', () => {
     heals([calls('c1'), user('wait'), result('c1'), user('next')], /result-without-call: c1 moved/, [
       'assistant: tool-call c1',
       'tool: tool-result c1',
@@ -135,7 +135,7 @@ describe('each disease by name', () => {
     ])
   })
 
-  test('a result without a call becomes text, its images included', () => {
+  test('a result without a call becomes text, with its images', () => {
     const image: Part = { type: 'image', mediaType: 'image/png', data: 'AAAA' }
     heals([user('go'), result('c9', [{ type: 'text', text: 'seen' }, image])], /result-without-call: c9 became text/, [
       'user: go',
@@ -151,7 +151,7 @@ describe('each disease by name', () => {
     ])
   })
 
-  test('ids that are used again become unique, and each result stays with its call', () => {
+  test('repeated ids become unique, and each result stays with its call', () => {
     heals([calls('c1'), result('c1', 'one'), calls('c1'), result('c1', 'two')], /duplicate-call: c1 became c1~1/, [
       'assistant: tool-call c1',
       'tool: tool-result c1',
@@ -162,13 +162,13 @@ describe('each disease by name', () => {
     assert.deepEqual(messages[3]!.parts[0], { type: 'tool-result', id: 'c1~1', name: 'bash', output: 'two' })
   })
 
-  test('a new id never takes one that is there', () => {
+  test('a new id is never one that exists', () => {
     const { messages } = heal([calls('c1'), calls('c1~1'), calls('c1'), user('go')])
     const ids = messages.flatMap(message => message.parts.flatMap(part => (part.type === 'tool-call' ? part.id : [])))
     assert.deepEqual(ids, ['c1', 'c1~1', 'c1~2'])
   })
 
-  test('a call without an id or a name gets one, and its result finds it', () => {
+  test('a call without an id or a name gets one, and its result gets the same', () => {
     const nameless: Message = { role: 'assistant', parts: [{ type: 'tool-call', id: '', name: '', input: {} }] }
     heals([nameless, result('', 'x')], /a call without an id became call~1/, [
       'assistant: tool-call call~1',
@@ -176,17 +176,17 @@ describe('each disease by name', () => {
     ])
   })
 
-  test('a call that a user made becomes text', () => {
+  test('a call in a user message becomes text', () => {
     heals([{ ...calls('c1'), role: 'user' }], /call-dropped/, ['user: [Call of bash] {"command":"run c1"}'])
   })
 
-  test('calls without a result are left to the ledger', async () => {
+  test('calls without a result are left for the ledger', async () => {
     const messages = [user('go'), calls('c1', 'c2'), result('c1'), user('next')]
     assert.deepEqual(heal(messages), { messages, healed: [] })
     await assertAccepted(messages, 'claude-sonnet-4-5')
   })
 
-  test('text that is not Unicode becomes readable, in inputs too', () => {
+  test('invalid Unicode becomes readable text, in inputs too', () => {
     const messages: Message[] = [
       user('a \ud800 b'),
       { role: 'assistant', parts: [{ type: 'tool-call', id: 'c', name: 'x', input: { deep: ['\udc00'] } }] },
@@ -200,14 +200,14 @@ describe('each disease by name', () => {
     assert.deepEqual(contentsOf(whole), ['a \ufffd b', '\ufffd'])
   })
 
-  test('diagnose names every rule that is broken, in the provider’s terms', () => {
+  test("diagnose names every broken rule in the provider's terms", () => {
     const messages = [user(' '), result('c0'), calls('c1'), user('on')]
     const rules = (dialect?: 'anthropic') => diagnose(messages, dialect).violations.map(({ rule }) => rule)
     assert.deepEqual(rules(), ['result-without-call', 'call-without-result'])
     assert.deepEqual(rules('anthropic'), ['blank-text', 'result-without-call', 'call-without-result'])
   })
 
-  test('the message that a provider sent is forgotten where it no longer fits', () => {
+  test("the provider's original is removed if it no longer fits", () => {
     const original = { dialect: 'openai-chat' as const, value: { role: 'tool' } }
     const { messages } = heal([{ ...result('c9'), original }])
     assert.equal(messages[0]!.original, undefined)

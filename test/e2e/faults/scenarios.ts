@@ -21,9 +21,9 @@ import { isPalimpsestError } from '../../../src/model/errors.ts'
 import type { Event } from '../../../src/model/types.ts'
 import { updateModels } from '../../../src/session/config.ts'
 
-/** Hundreds of syncs, none of which has to reach a disk. */
+/** A folder in memory, because a test makes hundreds of syncs and none needs to reach a disk. */
 const MEMORY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
-/** Which of the operations run full: all of them with FAULTS=all, as in CI; every third otherwise. */
+/** Which operations fail with ENOSPC or SHORT: all with FAULTS=all, as in CI; every third otherwise. */
 const STRIDE = process.env['FAULTS'] === 'all' ? 1 : 3
 const KINDS = ['EIO', 'ENOSPC', 'SHORT'] as const
 
@@ -40,7 +40,7 @@ function hasFired(): boolean {
   }
 }
 
-/** Tries something; a failure must be one of ours, or the system's own word for the fault. */
+/** Tries something; a failure must be an error of ours, or the system's own error for the fault. */
 async function attempt<T>(work: () => T | Promise<T>): Promise<T | undefined> {
   try {
     return await work()
@@ -52,7 +52,7 @@ async function attempt<T>(work: () => T | Promise<T>): Promise<T | undefined> {
 }
 
 const entry = (text: string): Event => ({ type: 'entry', message: { role: 'user', parts: [{ type: 'text', text }] } })
-/** Long texts are contents of their own. */
+/** Long texts are stored as separate contents. */
 const textOf = (n: number) => `message ${n} ${n % 4 === 3 ? 'x'.repeat(17_000) : ''}`
 
 function assertIntact(path: string): void {
@@ -61,7 +61,7 @@ function assertIntact(path: string): void {
   db.close()
 }
 
-/** The ledger at a path verifies and has every acknowledged text once, in order. */
+/** The ledger at a path is sound and has every acknowledged text once, in order. */
 async function assertKept(path: string, acknowledged: readonly string[]): Promise<void> {
   assertIntact(path)
   const store = new SqliteLedger(path, { indexes: false })
@@ -79,7 +79,7 @@ async function assertKept(path: string, acknowledged: readonly string[]): Promis
   await store.close()
 }
 
-/** What would be found if the process ended now: the file and its log, without the memory that processes share. */
+/** The state after a crash now: the file and its log, without the shared memory of the processes. */
 async function assertKeptIfKilled(path: string, acknowledged: readonly string[]): Promise<void> {
   const folder = mkdtempSync(join(MEMORY, 'palimpsest-killed-'))
   const copy = join(folder, 'ledger.sqlite')
@@ -97,7 +97,7 @@ async function appendSome(ledger: Ledger, [from, to]: [number, number], acknowle
   }
 }
 
-/** `goesOn`: the same handle takes appends again when the disk does. */
+/** With `goesOn`, the same handle accepts appends again when the disk works again. */
 function ledgerScenario(name: string, open: (path: string) => LedgerStore, goesOn: boolean): Scenario {
   return {
     name,

@@ -8,7 +8,7 @@ import type { Web } from './harness.ts'
 const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 export async function seriousFindings(page: Page): Promise<string[]> {
-  // Run by the debugger, so that the page's own policy may forbid every foreign script.
+  // Run by the debugger, because the page's security policy forbids other scripts.
   await page.evaluate(source)
   return page.evaluate(async () => {
     type Found = { id: string; impact: string; help: string; nodes: { html: string }[] }
@@ -20,7 +20,7 @@ export async function seriousFindings(page: Page): Promise<string[]> {
   })
 }
 
-/** Light and dark, wide and on a phone: nothing serious, and no scrolling sideways. `ready` waits for the page. */
+/** Light and dark, on a wide screen and a phone: nothing serious, no horizontal scrolling. `ready` waits for the page. */
 export async function checkEveryLook(web: Web, hash: string, ready: (page: Page) => Promise<void>): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const width of [1280, 390]) {

@@ -22,7 +22,7 @@ describe('the chat', { skip }, () => {
   const question = (page: Page) => page.getByRole('alertdialog')
   const ended = (page: Page) => page.getByRole('button', { name: 'Send' }).waitFor()
 
-  test('a turn is followed as it runs, asks before it runs a command, and stands beside its context', async () => {
+  test('shows a running turn beside its context, and asks for approval of a command', async () => {
     const page = await web.page('#/chat')
     await ask(page, 'Mend <b>the</b> total <script>document.title="x"</script>')
     await question(page).getByText('Run this command?').waitFor()
@@ -53,7 +53,7 @@ describe('the chat', { skip }, () => {
     assert.deepEqual(web.problems, [])
   })
 
-  test('it is gone on with, from the list of earlier chats', async () => {
+  test('can be continued from the list of earlier chats', async () => {
     const page = await web.page('#/chat')
     await page.getByLabel('Earlier chats').selectOption({ index: 1 })
     await page.getByText('With a real model behind it').waitFor()
@@ -66,7 +66,7 @@ describe('the chat', { skip }, () => {
     await page.getByText('What should it do?').waitFor()
   })
 
-  test('who leaves and comes back finds the turn waiting for an answer; a refusal is told to the agent', async () => {
+  test('still asks for approval after the page was left, and a refusal reaches the agent', async () => {
     const page = await web.page('#/chat')
     await ask(page, 'Look around')
     await question(page).waitFor()
@@ -83,7 +83,7 @@ describe('the chat', { skip }, () => {
     await ended(page)
   })
 
-  test('a turn is stopped, and the session stays', async () => {
+  test('can stop a turn, and the session is kept', async () => {
     const page = await web.page('#/chat')
     await ask(page, 'Look around')
     await question(page).waitFor()
@@ -93,7 +93,7 @@ describe('the chat', { skip }, () => {
     await page.getByText('Look around').first().waitFor()
   })
 
-  test('axe finds nothing serious, light and dark, wide and on a phone', async () => {
+  test('has no serious findings of axe, light and dark, on a wide screen and a phone', async () => {
     const [session] = await web.pal.sessions({ limit: 1 })
     await checkEveryLook(web, `#/chat/${session!.id}`, async page => {
       await page.getByTestId('context-map').waitFor()
@@ -102,7 +102,7 @@ describe('the chat', { skip }, () => {
   })
 })
 
-test('without an agent the page says so', { skip }, async () => {
+test('reports that there is no agent', { skip }, async () => {
   const web = await openWeb()
   const page = await web.page('#/chat')
   await page.getByRole('alert').getByText('This server has no agent.').waitFor()

@@ -1,4 +1,4 @@
-/** A session under several policies, in a real browser. */
+/** The comparison of a session under several policies, in a real browser. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { checkEveryLook } from './axe.ts'
@@ -14,7 +14,7 @@ describe('the comparison', { skip }, () => {
   })
   after(() => web?.close())
 
-  test('has a row for each policy that is ticked, with its plots and its decisions', async () => {
+  test('has a row for each selected policy, with plots and decisions', async () => {
     const page = await web.page('#/sessions/long/compare')
     await page.getByText('Done. Nothing was recorded').waitFor()
     const rows = page.locator('.compare-table tbody tr:not(.compare-below)')
@@ -43,14 +43,14 @@ describe('the comparison', { skip }, () => {
     assert.deepEqual(web.problems, [])
   })
 
-  test('says when there is nothing to replay, and when there is no such session', async () => {
+  test('reports a session without calls, and a missing session', async () => {
     const page = await web.page('#/sessions/empty/compare')
     await page.getByText('There is nothing to replay yet.').waitFor()
     const none = await web.page('#/sessions/nowhere/compare')
     await none.getByRole('alert').getByText('There is no session nowhere.').waitFor()
   })
 
-  test('axe finds nothing serious, light and dark, wide and on a phone', async () => {
+  test('has no serious findings of axe, light and dark, on a wide screen and a phone', async () => {
     await checkEveryLook(web, '#/sessions/long/compare', page => page.getByText('Done. Nothing was recorded').waitFor())
   })
 })

@@ -1,4 +1,4 @@
-/** The context editor and the files of a session in a real browser: price before, apply, undo, put back, file-at. */
+/** The context editor and the files of a session in a real browser: price first, apply, undo, restore, file-at. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Message } from '../../../src/model/types.ts'
@@ -8,7 +8,7 @@ import { openWeb, skip, type Web } from './harness.ts'
 
 const LOG = Array.from({ length: 300 }, (_, i) => `request ${i} took ${(i * 7) % 50} ms`).join('\n')
 
-/** A session whose last call was made so many milliseconds ago. */
+/** A session with its last call this many milliseconds ago. */
 function conversation(ago: number): Message[] {
   const at = Date.now() - ago
   const say = (role: 'user' | 'assistant', text: string): Message => ({ role, at, parts: [{ type: 'text', text }] })
@@ -39,7 +39,7 @@ describe('the context editor', { skip }, () => {
     return JSON.stringify((await session.view({ plan: false })).messages)
   }
 
-  test('says the price of what is ticked before it is done; done, and taken back', async () => {
+  test('shows the price of the selection first, then applies it and can undo it', async () => {
     const page = await web.page('#/sessions/warm')
     await page.getByRole('tab', { name: 'Context' }).click()
     await page.getByRole('checkbox', { name: /^bash, entry 2, / }).check()
@@ -57,7 +57,7 @@ describe('the context editor', { skip }, () => {
     assert.deepEqual(web.problems, [])
   })
 
-  test('before a cold call the page says what it costs, and which edit is free right then', async () => {
+  test('shows before a cold call what the call costs, and which edit is free now', async () => {
     const warm = await web.page('#/sessions/warm')
     await warm.getByRole('region', { name: 'Verdict' }).waitFor()
     await warm.getByRole('tab', { name: 'Context' }).click()
@@ -71,7 +71,7 @@ describe('the context editor', { skip }, () => {
     await page.getByText(/the cache is cold, so edits are free now/).waitFor()
   })
 
-  test('what the compaction of a client dropped is looked at and put back', async () => {
+  test("shows texts that a client's compaction dropped, and restores them", async () => {
     const page = await web.page('#/sessions/claude-1.2')
     await page.getByRole('tab', { name: 'Context' }).click()
     const dropped = page.getByRole('region', { name: 'Removed by a compaction' })
@@ -84,7 +84,7 @@ describe('the context editor', { skip }, () => {
     assert.match(await shownIn('claude-1.2'), /put back by the user.*request 150 took/)
   })
 
-  test('a stretch that is suggested and one of one’s own are replaced', async () => {
+  test('replaces a suggested stretch and a selected one', async () => {
     const page = await web.page(`#/sessions/${SMALL}`)
     await page.getByRole('tab', { name: 'Context' }).click()
     const suggestions = page.getByRole('region', { name: 'Suggestions' })
@@ -97,7 +97,7 @@ describe('the context editor', { skip }, () => {
     await page.locator('.toast-failed').waitFor()
   })
 
-  test('files: what was changed and why, and a file as it was after a call', async () => {
+  test('lists file changes with their reasons, and shows a file as it was after a call', async () => {
     const page = await web.page(`#/sessions/${SMALL}`)
     await page.getByRole('tab', { name: 'Files' }).click()
     const first = page.getByRole('region', { name: 'Changes' }).getByRole('button').first()
@@ -110,7 +110,7 @@ describe('the context editor', { skip }, () => {
     assert.equal(await page.getByLabel('File', { exact: true }).inputValue(), path)
   })
 
-  test('axe finds nothing serious, light and dark, wide and on a phone', async () => {
+  test('has no serious findings of axe, light and dark, on a wide screen and a phone', async () => {
     await checkEveryLook(web, '#/sessions/cold', async page => {
       await page.getByRole('tab', { name: 'Context' }).click()
       await page.getByRole('checkbox', { name: /^bash, entry 2, / }).check()

@@ -1,4 +1,4 @@
-/** Deleting a session on its page, and old ones and users on that of the settings, in a real browser. */
+/** Deleting a session on its page, and old sessions and users in the settings, in a real browser. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openSmall, SMALL } from '../../small-session.ts'
@@ -12,7 +12,7 @@ describe('deleting a session on its page', { skip }, () => {
   })
   after(() => web?.close())
 
-  test('says what goes, does nothing on Cancel, and deletes for good', async () => {
+  test('shows what will be deleted, does nothing on Cancel, and deletes permanently', async () => {
     const page = await web.page(`#/sessions/${SMALL}`)
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByText(/Its \d+ events, the files that only it points to/).waitFor()
@@ -34,7 +34,7 @@ describe('deleting a session on its page', { skip }, () => {
     assert.deepEqual(web.problems, [])
   })
 
-  test('in the settings: what is old, and everything of a user, after showing what would go', async () => {
+  test('in the settings, old sessions and a whole user can be deleted after a preview', async () => {
     await openSmall(web.pal)
     await (await web.pal.of('alice').session('plans')).append({
       role: 'user',

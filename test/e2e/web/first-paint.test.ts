@@ -1,4 +1,4 @@
-/** How soon a session is on the screen: one of ten thousand entries like one of a hundred. */
+/** How fast a session is on the screen: one of ten thousand entries like one of a hundred. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { longConversation, openWeb, skip, type Web } from './harness.ts'
@@ -8,7 +8,7 @@ const LONG = 10_000
 const LOADS = 5
 const MOST = 1.5
 
-test('ten thousand entries are on the screen within one and a half times the work of a hundred', { skip }, async t => {
+test('showing ten thousand entries takes at most one and a half times the work of a hundred', { skip }, async t => {
   const web = await openWeb()
   t.after(() => web.close())
   for (const entries of [SHORT, LONG]) await fill(web, entries)
@@ -33,8 +33,8 @@ async function fill(web: Web, entries: number): Promise<void> {
 }
 
 /**
- * Milliseconds of processor time from the click to the first entry on the screen: that of the page until then, and that
- * of the server for everything that the page had asked for by then. What others do on this machine is not in it.
+ * Milliseconds of processor time from the click to the first entry on the screen: of the page until then, and of the
+ * server for all requests of the page until then. The work of other programs on this machine is not included.
  */
 async function workOf(web: Web, entries: number): Promise<number> {
   const page = await web.page('#/nowhere')
@@ -55,7 +55,7 @@ async function workOf(web: Web, entries: number): Promise<number> {
 
 type InPage = { tellShown(asked: string[]): void }
 
-/** In the page: as soon as the first entry is there to be painted, a mark in the trace, and what was asked for so far. */
+/** In the page: marks in the trace when the first entry can be painted, with the requests so far. */
 function watchForFirstEntry(): void {
   const asked: string[] = []
   const { fetch: read } = globalThis
@@ -84,7 +84,7 @@ function pageTime(trace: Buffer): number {
   return tasks.reduce((sum, { tdur = 0 }) => sum + tdur / 1000, 0)
 }
 
-/** Of this process, which is the server's too. */
+/** The processor time of this process, which is also the server. */
 async function serverTime(url: string): Promise<number> {
   const before = process.cpuUsage()
   await (await fetch(url)).text()

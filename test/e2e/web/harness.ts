@@ -20,10 +20,10 @@ import type { Message } from '../../../src/model/types.ts'
 import { openPalimpsest, type Palimpsest } from '../../../src/session/engine.ts'
 
 const CHROMIUM = findChromium()
-/** How long a page may take to show what a test waits for: a busy machine is no fault of the page. */
+/** The most milliseconds that a test waits for the page, long enough for a busy machine. */
 const PATIENCE = 300_000
 
-/** For `test(name, { skip }, …)`: the reason, where there is no browser. */
+/** The reason to skip a test if there is no browser, for `test(name, { skip }, …)`. */
 export const skip: string | false = CHROMIUM === undefined && 'no chromium: install it, or set CHROMIUM_PATH'
 
 export type Web = {
@@ -33,7 +33,7 @@ export type Web = {
   memory: Memory
   /** A page at an address of the UI, for instance `#/sessions`. */
   page(hash?: string, options?: BrowserContextOptions): Promise<Page>
-  /** What went wrong in any page so far. */
+  /** Errors in any page so far. */
   problems: string[]
   /** Stops the server and starts it again on the same home and port. */
   restart(between?: () => Promise<void>): Promise<void>
@@ -99,7 +99,7 @@ async function openPage(browser: Browser, url: string, { context, problems }: Pa
     void dialog.dismiss()
   })
   page.on('console', message => {
-    // A request that fails is shown on the page; the browser notes each on its own.
+    // A failed request is shown on the page; the browser logs each by itself.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
       problems.push(`console: ${message.text()}`)
     }
@@ -108,7 +108,7 @@ async function openPage(browser: Browser, url: string, { context, problems }: Pa
   return page
 }
 
-/** A conversation of any length: requests, calls and results in turn, each of its own text. */
+/** A conversation of any length: requests, calls and results in turn, each with a different text. */
 export function longConversation(entries: number): Message[] {
   return Array.from({ length: entries }, (_, i): Message => {
     const at = Date.UTC(2026, 4, 1) + i * 15_000

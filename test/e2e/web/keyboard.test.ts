@@ -12,7 +12,7 @@ import { openWeb, skip, type Web } from './harness.ts'
 const PHONE = { width: 390, height: 844 }
 const MOST_TABS = 120
 
-describe('by keyboard and on a phone', { skip }, () => {
+describe('keyboard and phone', { skip }, () => {
   let web: Web
   before(async () => {
     const agent = new AgentDesk(() => openHome({ demo: true, demoPace: 0, home: web.pal.home, env: {} }))
@@ -22,7 +22,7 @@ describe('by keyboard and on a phone', { skip }, () => {
   })
   after(() => web?.close())
 
-  test('a session is opened, gone through, changed and looked back on, and a proposal approved, by keys alone', async () => {
+  test('keys alone can open, read, edit and review a session, and approve a proposal', async () => {
     const page = await web.page('#/sessions')
     await page.evaluate(countPointers)
     const row = page.locator(`tr[data-session="${SAMPLE}"]`)
@@ -43,7 +43,7 @@ describe('by keyboard and on a phone', { skip }, () => {
     assert.deepEqual(web.problems, [])
   })
 
-  test('every page fits a phone: nothing scrolls sideways, everything has its name, and the way to the others is there', async () => {
+  test('every page fits a phone: no horizontal scrolling, all controls have names, and other pages can be reached', async () => {
     const pages: [hash: string, sign: (page: Page) => Locator][] = [
       ['#/sessions', page => page.getByText('42 calls')],
       ['docs', page => page.getByRole('heading', { level: 1 })],
@@ -77,7 +77,7 @@ describe('by keyboard and on a phone', { skip }, () => {
   })
 })
 
-/** The map has the parts in order; Enter goes to the one that is chosen. */
+/** The map has the parts in order; Enter jumps to the selected one. */
 async function throughTheParts(page: Page): Promise<void> {
   const map = page.getByTestId('context-map')
   await tabTo(page, map)
@@ -114,7 +114,7 @@ async function undoAndRedo(page: Page, web: Web): Promise<void> {
   assert.equal(await isActive(), true)
 }
 
-/** Brackets step through the calls from anywhere; on the slider arrows do. */
+/** Brackets step through the calls from anywhere; on the slider, arrows do. */
 async function backAndForth(page: Page): Promise<void> {
   const text = page.getByTestId('scrubber-text')
   await page.keyboard.press('[')
@@ -126,7 +126,7 @@ async function backAndForth(page: Page): Promise<void> {
   await text.getByText('Now').waitFor()
 }
 
-/** Goes there as one does without a mouse; on the way the focus is always to be seen. */
+/** Moves the focus with the keyboard; it is visible all the way. */
 async function tabTo(page: Page, goal: Locator, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
   await goal.waitFor()
   for (let n = 0; n < MOST_TABS; n++) {
@@ -141,7 +141,7 @@ function isFocused(goal: Locator): Promise<boolean> {
   return goal.evaluate(element => element === document.activeElement)
 }
 
-/** In the page: the element that has the focus and no ring, or nothing. */
+/** In the page: the focused element if it has no ring, or nothing. */
 function isFocusSeen(): string {
   const element = document.activeElement
   if (!element || element === document.body || element.id === 'main') return ''
@@ -150,7 +150,7 @@ function isFocusSeen(): string {
   return isMarked ? '' : element.outerHTML.slice(0, 200)
 }
 
-/** In the page. Keys on a button make a click too, but nothing is pressed down. */
+/** In the page. Keys on a button also cause a click, but no pointer event. */
 function countPointers(): void {
   const page = globalThis as unknown as { pointers: number }
   page.pointers = 0

@@ -1,4 +1,4 @@
-/** A session of ten thousand entries: on the screen as soon as a short one, and smooth to scroll. */
+/** A session of ten thousand entries: shown as fast as a short one, and smooth to scroll. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { longConversation, openWeb, skip } from './harness.ts'
@@ -6,7 +6,7 @@ import { longConversation, openWeb, skip } from './harness.ts'
 const ENTRIES = 10_000
 const LONGEST_TASK_MS = 200
 
-test('ten thousand entries: a few rows are elements, and no task while scrolling is long', { skip }, async t => {
+test('with ten thousand entries, few rows are elements, and no task is long while scrolling', { skip }, async t => {
   const web = await openWeb()
   t.after(() => web.close())
   const session = await web.pal.session('long')
@@ -38,7 +38,7 @@ test('ten thousand entries: a few rows are elements, and no task while scrolling
   assert.deepEqual(web.problems, [])
 })
 
-/** Milliseconds of processor time of each task on the page's main thread: what others do on this machine is not in it. */
+/** Processor time of each task on the page's main thread, in milliseconds, without the work of other programs. */
 function taskTimes(trace: Buffer): number[] {
   type Event = { name: string; pid: number; tid: number; tdur?: number; args?: { name?: string } }
   const { traceEvents }: { traceEvents: Event[] } = JSON.parse(trace.toString())

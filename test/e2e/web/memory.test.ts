@@ -1,4 +1,4 @@
-/** Memory in a real browser: proposals decided by mouse and by keyboard, conflicts, blocks, their history. */
+/** Memory in a real browser: proposals decided by mouse and by keyboard, conflicts, blocks and their history. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -34,7 +34,7 @@ describe('memory', { skip }, () => {
   const told = (page: Page, text: string | RegExp) =>
     page.getByRole('region', { name: 'Notices' }).getByText(text).first().waitFor()
 
-  test('a proposal shows its words, its reason, its conversation and what a screen would hide', async () => {
+  test("shows a proposal's text, its reason, its conversation and its hidden characters", async () => {
     await set('goals', 'Learn Go.\nRun daily.\n')
     await propose('goals', {
       body: { type: 'replace', old: 'Learn Go', new: 'Learn Ru\u200bst \u202eand Zig' },
@@ -55,7 +55,7 @@ describe('memory', { skip }, () => {
     assert.deepEqual(web.problems, [])
   })
 
-  test('text from tools is marked, and what is there already is named', async () => {
+  test('marks text from tools, and names existing similar text', async () => {
     await set('plants', 'Water the ferns on Mondays\n')
     await set('garden', '')
     await propose('garden', {
@@ -73,7 +73,7 @@ describe('memory', { skip }, () => {
     assert.deepEqual(web.problems, [])
   })
 
-  test('blocks are searched, and what is out of date is marked', async () => {
+  test('can be searched by block, and outdated blocks are marked', async () => {
     await set('tools', 'Uses Node 22 (valid until 2020-01-01)\n')
     const page = await web.page(`#/memory?user=${USER}&tab=blocks`)
     await page.getByLabel('Search blocks').fill('node versions used')
@@ -84,7 +84,7 @@ describe('memory', { skip }, () => {
     assert.deepEqual(web.problems, [])
   })
 
-  test('it is approved, and the approval is taken back from the notice', async () => {
+  test('offers undo after an approval', async () => {
     const page = await openInbox('goals')
     await page.getByRole('button', { name: 'Approve', exact: true }).click()
     await told(page, 'Approved: goals.')
@@ -94,7 +94,7 @@ describe('memory', { skip }, () => {
     assert.equal(await bodyOf('goals'), 'Learn Go.\nRun daily.\n')
   })
 
-  test('with the keyboard alone: j and k move, e edits, a approves, r asks why and rejects', async () => {
+  test('can be decided by keyboard: j and k move, e edits, a approves, r asks for the reason and rejects', async () => {
     await set('food', 'Bread.\n')
     await propose('food', { body: { type: 'append', text: 'Cheese.\n' } })
     await propose('food', { body: { type: 'append', text: 'Olives.\n' } })
@@ -122,7 +122,7 @@ describe('memory', { skip }, () => {
     assert.match((await bodyOf('food')) ?? '', /Figs/)
   })
 
-  test('several are decided at once; one that conflicts stays and is told', async () => {
+  test('allows several decisions at once; a proposal in conflict stays open with a message', async () => {
     await set('pets', 'A cat.\n')
     await set('plants', 'A fern.\n')
     await propose('pets', { body: 'Two cats.\n' })
@@ -136,7 +136,7 @@ describe('memory', { skip }, () => {
     assert.equal(await bodyOf('plants'), 'No ferns.\n')
   })
 
-  test('a conflict stands in three columns and is settled by a choice that can be edited', async () => {
+  test('shows a conflict in three columns, with a choice that can be edited', async () => {
     const page = await openInbox('plants')
     const conflict = page.getByRole('region', { name: 'Conflict' })
     const sides = await conflict.locator('.conflict-side').allInnerTexts()
@@ -155,7 +155,7 @@ describe('memory', { skip }, () => {
     assert.equal(await bodyOf('plants'), 'Two ferns, in the hall.\n')
   })
 
-  test('an approval is reverted from the list of them; where the block has moved on, by hand', async () => {
+  test('lists approvals with undo; if the block has changed since, it is done by hand', async () => {
     await set('plants', 'Two ferns, in the hall.\nA cactus.\n')
     const page = await web.page(`#/memory?user=${USER}&state=approved`)
     const revert = async (label: string) => {
@@ -174,7 +174,7 @@ describe('memory', { skip }, () => {
     assert.equal(await bodyOf('plants'), 'No ferns.\nA cactus.\n')
   })
 
-  test('a block is written, edited, looked back on, deleted and brought back', async () => {
+  test('can write, edit, review, delete and restore a block', async () => {
     const page = await web.page(`#/memory?user=${USER}&tab=blocks`)
     await page.getByRole('button', { name: 'New block' }).click()
     const dialog = page.getByRole('dialog')
@@ -197,7 +197,7 @@ describe('memory', { skip }, () => {
     assert.deepEqual(web.problems, [])
   })
 
-  test('a change underneath is shown to who is editing a block, and not overwritten', async () => {
+  test('shows a concurrent change of a block while it is edited, and does not overwrite it', async () => {
     await set('shared', 'one\n')
     const page = await web.page(`#/memory?user=${USER}&tab=blocks&id=shared`)
     await page.getByRole('button', { name: 'Edit', exact: true }).click()
@@ -216,7 +216,7 @@ describe('memory', { skip }, () => {
     assert.equal(await bodyOf('shared'), 'mine\n')
   })
 
-  test('axe finds nothing serious, light and dark, wide and on a phone', async () => {
+  test('has no serious findings of axe, light and dark, on a wide screen and a phone', async () => {
     await propose('food', { body: 'Nothing but figs.\n' })
     await set('food', 'Something else.\n')
     for (const colorScheme of ['light', 'dark'] as const) {

@@ -1,4 +1,4 @@
-/** Finding and covering secrets on the page of a session, in a real browser. */
+/** Finding and redacting secrets on the page of a session, in a real browser. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -18,7 +18,7 @@ describe('secrets on the page of a session', { skip }, () => {
   })
   after(() => web?.close())
 
-  test('are told of before a session is shared, and covered in the file, which opens offline', async () => {
+  test('are reported before a session is shared, and redacted in the file, which opens offline', async () => {
     const page = await web.page('#/sessions/talk')
     await page.getByRole('button', { name: 'Share', exact: true }).click()
     await page.getByText('1 place with a possible key or token will be redacted.').waitFor()
@@ -36,7 +36,7 @@ describe('secrets on the page of a session', { skip }, () => {
     await context.close()
   })
 
-  test('are listed and covered with one click, and so is a text or a pattern that somebody looks for', async () => {
+  test('can be redacted with one click, and so can a text or a pattern', async () => {
     const page = await web.page('#/sessions/talk')
     await page.getByText('the word is xylophone').first().waitFor()
     await page.getByRole('button', { name: 'Secrets', exact: true }).click()

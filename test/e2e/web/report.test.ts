@@ -20,7 +20,7 @@ describe('the page of a report', { skip }, () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('is readable light and dark, wide and on a phone, where every column of the table is in view', async () => {
+  test('is readable light and dark, on a wide screen and a phone, with all columns in view', async () => {
     const file = join(folder, 'report.html')
     const ran = await runCli(['report', join(import.meta.dirname, '../../../sample'), '--home', folder, '--out', file])
     assert.equal(ran.code, 0, ran.stderr)

@@ -38,7 +38,7 @@ const MESSAGES: Message[] = [
 ]
 const NAME = '<b onmouseover=alert(1)>name</b>'
 
-test('nothing that a stranger wrote runs, loads or hides', { skip }, async t => {
+test('untrusted text runs nothing, loads nothing and hides nothing', { skip }, async t => {
   const web = await openWeb()
   t.after(() => web.close())
   const session = await web.pal.session(NAME, { about: { client: SCRIPT, title: SVG } })
@@ -73,7 +73,7 @@ test('nothing that a stranger wrote runs, loads or hides', { skip }, async t => 
   )
 })
 
-test('terminal colours are left out and hidden characters are named', { skip }, async t => {
+test('terminal colours are removed and hidden characters are named', { skip }, async t => {
   const web = await openWeb()
   t.after(() => web.close())
   const session = await web.pal.session('hidden')

@@ -35,7 +35,7 @@ describe('the page of a session', { skip }, () => {
 
   const active = () => session.view({ plan: false }).then(() => session.edits().filter(({ active }) => active).length)
 
-  test('the map tells every part by its place, kind, size and state, also to those who do not see it', async () => {
+  test('the map describes every part by place, kind, size and state, also to screen readers', async () => {
     assert.match(await page.getByLabel('Tokens by kind').innerText(), /Read\s+7\.2K → 304/)
     await map(page).focus()
     await page.keyboard.press('End')
@@ -49,7 +49,7 @@ describe('the page of a session', { skip }, () => {
     assert.deepEqual(web.problems, [])
   })
 
-  test('the map is drawn, hatched and coloured, and a click on it goes to the part', async () => {
+  test('the map is drawn with hatching and colours, and a click on it jumps to the part', async () => {
     const colours = await page.evaluate(() => {
       const canvas = document.querySelector('canvas')!
       const { data } = canvas.getContext('2d')!.getImageData(0, 24, canvas.width, 1)
@@ -64,7 +64,7 @@ describe('the page of a session', { skip }, () => {
     assert.equal(await entry(page, 7).evaluate(element => element.classList.contains('entry-chosen')), true)
   })
 
-  test('scrubbing shows the map as it was at a call, by slider and by keys, and a link leads back to it', async () => {
+  test('the map can show any earlier call, by slider and by keys, and a link keeps the place', async () => {
     const text = page.getByTestId('scrubber-text')
     await text.getByText('Now').waitFor()
     await page.keyboard.press('[')
@@ -81,7 +81,7 @@ describe('the page of a session', { skip }, () => {
     await page.getByLabel('Tokens by kind').getByText('7.2K → 304').waitFor()
   })
 
-  test('a link to an entry leads below the map, and what stands beside is never under it', async () => {
+  test('a link to an entry scrolls it below the map, and the sidebar never covers it', async () => {
     await page.goto(`${web.url}/#/sessions/${session.id}?entry=9`)
     const panel = page.getByRole('region', { name: 'Context map' })
     const bottom = async () => panel.evaluate(element => element.getBoundingClientRect().bottom)
@@ -94,7 +94,7 @@ describe('the page of a session', { skip }, () => {
     assert.ok((await topOf(page.getByRole('tab', { name: 'Calls' }))) >= (await bottom()))
   })
 
-  test('a click on the map lands at the part, also where what is above it was not measured before', async () => {
+  test('a click on the map scrolls to the part, even if the rows above were not measured yet', async () => {
     const tall = await web.pal.session('tall-ones', { model: 'claude-sonnet-4-5' })
     if (tall.fold.entries.length === 0) await tall.append(...longConversation(160))
     await page.goto(`${web.url}/#/sessions/tall-ones`)
@@ -113,7 +113,7 @@ describe('the page of a session', { skip }, () => {
     }, chosen)
   })
 
-  test('an edited part can be seen as shown, as it was, and as a diff, with why, by whom and what it saved', async () => {
+  test('an edited part can be seen as shown, original and as a diff, with reason, author and savings', async () => {
     await page.goto(`${web.url}/#/sessions/${session.id}?entry=7`)
     const log = part(page, 7)
     await log.getByText('180 lines of the server log').waitFor()
@@ -129,7 +129,7 @@ describe('the page of a session', { skip }, () => {
     await log.getByLabel('History of this part').getByText('before call 9').waitFor()
   })
 
-  test('the verdict leads: what was saved, what was lost, what the cache did', async () => {
+  test('the verdict comes first: savings, lost text and cache behaviour', async () => {
     const { id } = await openSmall(web.pal)
     await page.goto(`${web.url}/#/sessions/${id}`)
     const verdict = page.getByRole('region', { name: 'Verdict' })
@@ -141,12 +141,12 @@ describe('the page of a session', { skip }, () => {
     assert.doesNotMatch(text, /-\d+ tokens/)
   })
 
-  test('the system prompt is folded, and opens', async () => {
+  test('the system prompt is collapsed, and can be opened', async () => {
     await part(page, 0).getByRole('button', { name: 'Show the system prompt' }).click()
     await part(page, 0).getByText('You are a careful engineer').waitFor()
   })
 
-  test('the map shrinks when one scrolls past it, nothing moves, and it grows again', async () => {
+  test('the map shrinks when the page is scrolled, without moving the text, and grows again', async () => {
     const panel = page.getByRole('region', { name: 'Context map' })
     const full = await panel.evaluate(element => (element as HTMLElement).offsetHeight)
     const below = () =>
@@ -163,7 +163,7 @@ describe('the page of a session', { skip }, () => {
     )
   })
 
-  test('a drag on the strip zooms the map, and shows all again', async () => {
+  test('dragging on the strip zooms the map, and it can be reset', async () => {
     const strip = (await page.getByTestId('zoom').boundingBox())!
     const last = () => map(page).getAttribute('aria-valuemax').then(Number)
     const all = await last()
@@ -189,7 +189,7 @@ describe('the page of a session', { skip }, () => {
     assert.equal(await last(), all)
   })
 
-  test('turns are a tree: a turn opens to its calls and tools, and leads to its place; the map shows them too', async () => {
+  test('turns are a tree: a turn opens to its calls and tools, and jumps to its place, also in the map', async () => {
     await page.setViewportSize({ width: 1400, height: 900 })
     const turns = page.getByRole('region', { name: 'Turns' })
     const first = turns.locator('[data-turn="1"]')
@@ -205,7 +205,7 @@ describe('the page of a session', { skip }, () => {
     assert.ok(count < 5, `${count} columns`)
   })
 
-  test('a session that grows is followed: what is new is counted while one reads above', async () => {
+  test('the page follows a growing session, and counts new entries while the user reads above', async () => {
     await page.evaluate('scrollTo(0, 300)')
     const words = longConversation(40).filter(({ role, parts }) => role === 'user' || parts.length === 1)
     await session.append(...words.filter(({ role }) => role !== 'tool'))
@@ -215,14 +215,14 @@ describe('the page of a session', { skip }, () => {
     await button.waitFor({ state: 'detached' })
   })
 
-  test('an unknown session says so and leads back to the list', async () => {
+  test('an unknown session gives a message with a link to the list', async () => {
     await page.goto(`${web.url}/#/sessions/no-such-one`)
     await page.getByRole('alert').getByText('SESSION_NOT_FOUND').waitFor()
     await page.getByRole('link', { name: 'To the list of sessions' }).click()
     await page.getByRole('heading', { name: 'Sessions' }).waitFor()
   })
 
-  test('undo and redo change what is shown, at once', async () => {
+  test('undo and redo update the page at once', async () => {
     await page.getByRole('tab', { name: /Edits/ }).click()
     const first = page.locator('[data-edit="e1"]')
     await first.getByRole('button', { name: 'run_command logs/server.log' }).waitFor()
@@ -235,7 +235,7 @@ describe('the page of a session', { skip }, () => {
     assert.equal(await active(), 2)
   })
 
-  test('an edit is taken back first of all in the toolbar of its part', async () => {
+  test('undo is the first action in the toolbar of an edited part', async () => {
     await page.goto(`${web.url}/#/sessions/${session.id}?entry=7`)
     const undo = part(page, 7).getByRole('button').first()
     assert.equal(await undo.innerText(), 'Undo')
@@ -246,7 +246,7 @@ describe('the page of a session', { skip }, () => {
     await part(page, 7).getByRole('button', { name: 'As shown' }).waitFor()
   })
 
-  test('the head says that an agent is at work, and the tab has the title of the session', async () => {
+  test('the header shows a working agent, and the tab has the title of the session', async () => {
     const sample = await openSample(web.pal)
     await page.goto(`${web.url}/#/sessions/${SAMPLE}`)
     await page.waitForFunction(() => /^The weekly report leaves out Sunday/.test(document.title))
@@ -256,7 +256,7 @@ describe('the page of a session', { skip }, () => {
     await head.getByText('active').waitFor()
   })
 
-  test('under a finger, what can be done with an entry opens on request', async () => {
+  test('on a touch screen, the actions of an entry open on request', async () => {
     const touch = await web.page(`#/sessions/${session.id}`, {
       viewport: { width: 390, height: 844 },
       hasTouch: true,
@@ -272,7 +272,7 @@ describe('the page of a session', { skip }, () => {
     await touch.context().close()
   })
 
-  test('a long command does not widen the page of a phone', async () => {
+  test('a long command does not make the page of a phone wider', async () => {
     const long = await web.pal.session('a-long-command', { model: 'claude-sonnet-4-5' })
     const input = { command: `git add ${'docs/a-long-name/'.repeat(12)}` }
     if (long.fold.entries.length === 0) {
@@ -292,7 +292,7 @@ describe('the page of a session', { skip }, () => {
     await touch.context().close()
   })
 
-  test('discard, with its notice to take it back', async () => {
+  test('a part can be discarded, and a notice offers undo', async () => {
     const report = part(page, 3)
     await button(report, 'Discard').click()
     await report.locator('.reason').getByText('by user').waitFor()
@@ -302,7 +302,7 @@ describe('the page of a session', { skip }, () => {
     assert.equal(await active(), 2)
   })
 
-  test('distil a part to words of one’s own', async () => {
+  test('a part can be distilled to a text of the user', async () => {
     await button(part(page, 5), 'Shorten').click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('What the model should see instead').fill('14 tests pass, none covers Sunday.')
@@ -311,7 +311,7 @@ describe('the page of a session', { skip }, () => {
     assert.equal(await dialog.count(), 0)
   })
 
-  test('restore brings the original back at the end, where it costs no cache', async () => {
+  test('a restored part is appended at the end, where it does not affect the cache', async () => {
     await page.goto(`${web.url}/#/sessions/${session.id}?entry=7`)
     await button(part(page, 7), 'Show at the end').click()
     await page.getByLabel('Notices').getByText('shown again at the end').waitFor()
@@ -321,7 +321,7 @@ describe('the page of a session', { skip }, () => {
     await entry(page, 16).getByText('[Restored from entry 7]').waitFor()
   })
 
-  test('pin and unpin, a part and a whole entry', async () => {
+  test('a part or a whole entry can be pinned and unpinned', async () => {
     const pinned = (index: number, part = 0) => entry(page, index).locator('article.part').nth(part).getByText('pinned')
     await button(part(page, 2, 1), 'Pin').click()
     await pinned(2, 1).waitFor()
@@ -338,7 +338,7 @@ describe('the page of a session', { skip }, () => {
     await pinned(2, 0).waitFor({ state: 'detached' })
   })
 
-  test('compact from here to here, with a summary that was read and changed first', async () => {
+  test('a range can be compacted with a summary that the user has edited', async () => {
     await entry(page, 2).hover()
     await button(entry(page, 2), 'Compact from here').click()
     await button(entry(page, 5), 'Compact to here').click()
@@ -354,7 +354,7 @@ describe('the page of a session', { skip }, () => {
     await page.getByLabel('Instead of entries 2–5').waitFor({ state: 'detached' })
   })
 
-  test('fork at an entry', async () => {
+  test('a session can be forked at an entry', async () => {
     await entry(page, 1).hover()
     await button(entry(page, 1), 'Fork here').click()
     await button(page.getByLabel('Notices'), 'Open').click()
@@ -362,7 +362,7 @@ describe('the page of a session', { skip }, () => {
     await page.locator('[data-total="2"]').waitFor()
   })
 
-  test('the search marks what is out of view and jumps to it', async () => {
+  test('the search marks hidden hits and jumps to them', async () => {
     await page.keyboard.press('/')
     await page.getByLabel('Search this session').fill('slow query')
     const hit = page.locator('.hit').first()
@@ -373,7 +373,7 @@ describe('the page of a session', { skip }, () => {
     assert.equal(await entry(page, 7).isVisible(), true)
   })
 
-  test('the calls are plotted, and a click on a plot chooses the call', async () => {
+  test('the calls are plotted, and a click on a plot selects the call', async () => {
     const plot = page.getByRole('img', { name: /^Tokens: / })
     const box = (await plot.boundingBox())!
     await page.mouse.click(box.x + 2, box.y + 40)
@@ -381,7 +381,7 @@ describe('the page of a session', { skip }, () => {
     await page.getByText('The cache was never lost.').waitFor()
   })
 
-  test('what the policy holds back is told with its sum', async () => {
+  test('pending edits of the policy are shown with their sum', async () => {
     await page.getByRole('tab', { name: 'Pending' }).click()
     await page.getByText('No policy', { exact: true }).waitFor()
     const thrifty = await web.pal.session('held-back', { policy: 'thrifty', model: 'claude-sonnet-4-5' })
@@ -395,14 +395,14 @@ describe('the page of a session', { skip }, () => {
     assert.equal(await page.locator('.held li').count(), pending.now.length + pending.later.length)
   })
 
-  test('what another process appends appears by itself', async () => {
+  test('entries of another process appear by themselves', async () => {
     await session.append({ role: 'user', parts: [{ type: 'text', text: 'And on Mondays?' }] })
     await page.locator('[data-total="18"]').waitFor()
     await page.goto(`${web.url}/#/sessions/${session.id}?entry=17`)
     await part(page, 17).getByText('And on Mondays?').waitFor()
   })
 
-  test('axe finds nothing serious, light and dark, wide and on a phone, and in the dialogs', async () => {
+  test('axe finds nothing serious, light and dark, on a wide screen and a phone, and in the dialogs', async () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       for (const width of [1280, 390]) {
         const other = await web.page(`#/sessions/${session.id}`, { colorScheme, viewport: { width, height: 844 } })
@@ -419,7 +419,7 @@ describe('the page of a session', { skip }, () => {
     }
   })
 
-  test('a session that is not there is told, with its code', async () => {
+  test('a missing session gives an error with its code', async () => {
     await page.goto(`${web.url}/#/sessions/no-such-session`)
     await page.getByRole('alert').getByText('SESSION_NOT_FOUND').waitFor()
   })

@@ -8,7 +8,7 @@ import { openSample } from '../../../src/session/sample.ts'
 import { checkEveryLook } from './axe.ts'
 import { longConversation, openWeb, skip, type Web } from './harness.ts'
 
-/** As Claude Code records a session, in its least form. */
+/** A minimal session in the format of Claude Code. */
 const TRANSCRIPT = [
   { type: 'user', uuid: 'u1', parentUuid: null, message: { role: 'user', content: 'What is two and two?' } },
   {
@@ -39,7 +39,7 @@ describe('the list of sessions', { skip }, () => {
   })
   after(() => web?.close())
 
-  test('a first start shows the sample and says what to do next', async () => {
+  test('shows the sample and the next steps at the first start', async () => {
     const page = await web.page()
     await page.getByLabel('What to do next').waitFor()
     assert.equal(await page.getByLabel('What to do next').locator('li').count(), 3)
@@ -52,11 +52,11 @@ describe('the list of sessions', { skip }, () => {
     assert.deepEqual(web.problems, [])
   })
 
-  test('axe finds nothing serious, light and dark, wide and on a phone', async () => {
+  test('has no serious findings of axe, light and dark, on a wide screen and a phone', async () => {
     await checkEveryLook(web, '#/sessions', page => row(page, 'sample').getByText('$').first().waitFor())
   })
 
-  test('a transcript that is chosen or dropped becomes a session, and a broken one says why', async () => {
+  test('imports a chosen or dropped transcript, and explains a broken one', async () => {
     const page = await web.page()
     const file = { mimeType: 'application/jsonl', buffer: Buffer.from(TRANSCRIPT) }
     const imports = page.getByRole('region', { name: 'Imports' })
@@ -71,7 +71,7 @@ describe('the list of sessions', { skip }, () => {
     assert.equal(await page.getByLabel('What to do next').count(), 0, 'the welcome is for a first start')
   })
 
-  test('a file with many sessions is asked about first, and taken back in one go', async () => {
+  test('asks before importing a file with many sessions, and can undo the import at once', async () => {
     const page = await web.page()
     const ledger = (i: number) => [{ seq: 0, at: i, type: 'entry', message: { role: 'user', parts: [text(`n ${i}`)] } }]
     const text = (said: string) => ({ type: 'text', text: said })
@@ -89,7 +89,7 @@ describe('the list of sessions', { skip }, () => {
     assert.ok(await web.pal.find('sample'))
   })
 
-  test('the search finds sessions by name and says where something was said', async () => {
+  test('finds sessions by name, and shows where a text occurs', async () => {
     const page = await web.page()
     await row(page, 'recorded').waitFor()
     await page.keyboard.press('/')
@@ -110,7 +110,7 @@ describe('the list of sessions', { skip }, () => {
     assert.match(page.url(), /#\/sessions\/sample\?entry=15/)
   })
 
-  test('a session that another tab or process makes appears by itself', async () => {
+  test('shows a session from another tab or process by itself', async () => {
     const [one, two] = [await web.page(), await web.page()]
     await Promise.all([row(one, 'sample').waitFor(), row(two, 'sample').waitFor()])
     const session = await web.pal.session('made-elsewhere')
@@ -121,7 +121,7 @@ describe('the list of sessions', { skip }, () => {
     assert.equal(await row(one, 'sample').getByRole('img', { name: 'active' }).count(), 0, 'its dates are old')
   })
 
-  test('the strip has the sums of the week, and a bar narrows the list to its day', async () => {
+  test('has a strip with the sums of the week, and a bar filters the list by day', async () => {
     const session = await web.pal.session('this-week')
     const at = Date.now() - 1000
     await session.append({ ...longConversation(1)[0]!, at }, { ...longConversation(4)[3]!, at })
@@ -145,7 +145,7 @@ describe('the list of sessions', { skip }, () => {
     await row(page, 'recorded').waitFor()
   })
 
-  test('the list is sorted by its columns and narrowed by agent and project, and the address keeps it', async () => {
+  test('can be sorted by columns and filtered by agent and project, and the address keeps the choice', async () => {
     await importSession(web.pal, { ...RECORDED, id: 'in-a-project', cwd: '/home/ada/harbour' }, { client: 'codex' })
     const page = await web.page()
     await row(page, 'in-a-project').waitFor()
@@ -163,7 +163,7 @@ describe('the list of sessions', { skip }, () => {
     await row(page, 'sample').waitFor()
   })
 
-  test('what goes on from a session is folded under it, with one sum', async () => {
+  test('groups forks and subagents under their session, with one sum', async () => {
     await importSession(web.pal, { ...RECORDED, id: 'long' })
     await importSession(web.pal, { ...RECORDED, id: 'long#2', parent: 'long', reason: 'compaction' })
     await importSession(web.pal, { ...RECORDED, id: 'long#2/a', parent: 'long#2', reason: 'sub-agent' })
@@ -176,7 +176,7 @@ describe('the list of sessions', { skip }, () => {
     await page.waitForURL(/long%232%2Fa/)
   })
 
-  test('a session gets a title and tags, is found by them, and keeps its name', async () => {
+  test('finds a session by its title and tags, and keeps its name', async () => {
     const page = await web.page()
     await row(page, 'long').hover()
     await row(page, 'long').getByRole('button', { name: 'Rename and tag' }).click()
@@ -195,7 +195,7 @@ describe('the list of sessions', { skip }, () => {
     assert.equal((await web.pal.find('long'))?.about.title, 'Harbour lights')
   })
 
-  test('a restart of the server is shown, and the page goes on by itself', async () => {
+  test('shows a restart of the server, and reconnects by itself', async () => {
     const page = await web.page()
     await row(page, 'sample').waitFor()
     const state = page.getByTestId('connection')
@@ -206,7 +206,7 @@ describe('the list of sessions', { skip }, () => {
     await row(page, 'after-the-restart').waitFor()
   })
 
-  test('colours follow the choice, and it stays', async () => {
+  test('keeps the chosen colours', async () => {
     const page = await web.page('', { colorScheme: 'light' })
     const background = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
     const light = await background()
@@ -219,7 +219,7 @@ describe('the list of sessions', { skip }, () => {
   })
 })
 
-test('where a token is needed the page asks for it, refuses a wrong one, and forgets it with the tab', {
+test('asks for a required token, refuses a wrong one, and forgets it when the tab closes', {
   skip,
 }, async t => {
   const web = await openWeb({ requireToken: true })

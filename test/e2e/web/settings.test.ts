@@ -1,4 +1,4 @@
-/** The settings page in a real browser: the knob with its preview, agents and projects, where a setting came from. */
+/** The settings page in a real browser: the knob with its preview, agents and projects, and the source of each setting. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -19,7 +19,7 @@ describe('settings', { skip }, () => {
 
   const written = () => JSON.parse(readFileSync(file, 'utf8') || '{}')
 
-  test('the knob says what it would have cost before it is set, and is written into the file', async () => {
+  test('show the cost of each position of the knob first, and write the chosen one into the file', async () => {
     const page = await web.page('#/settings')
     await page.getByText('This is the current setting.').waitFor()
     const cost = () => page.locator('.knob-facts dd').first().innerText()
@@ -46,7 +46,7 @@ describe('settings', { skip }, () => {
     assert.deepEqual(web.problems, [])
   })
 
-  test('an agent has a planner and a knob of its own, until that is reset', async () => {
+  test('can be set for one agent, and reset', async () => {
     const page = await web.page('#/settings')
     await page.getByLabel('How much is kept for palimpsest:default').selectOption('more')
     const row = page.getByRole('row', { name: /palimpsest:default/ })
@@ -57,7 +57,7 @@ describe('settings', { skip }, () => {
     assert.equal(written().byAgent, undefined)
   })
 
-  test('every setting says where it came from; what is wrong is refused with its reason', async () => {
+  test('name the source of each value, and an invalid value is refused with the reason', async () => {
     const page = await web.page('#/settings')
     const upstream = page.getByRole('listitem').filter({ hasText: 'upstreams.openai' })
     await upstream.getByText('environment').waitFor()
@@ -75,7 +75,7 @@ describe('settings', { skip }, () => {
     assert.deepEqual(written().marks, { budget: 0.5 })
   })
 
-  test('a token is made, shown once, and revoked', async () => {
+  test('can create a token, show it once and revoke it', async () => {
     const page = await web.page('#/settings')
     await page.getByLabel('User', { exact: true }).fill('alice')
     await page.getByRole('button', { name: 'Create a token' }).click()
@@ -87,7 +87,7 @@ describe('settings', { skip }, () => {
     assert.equal(await web.store.findToken(secret, Date.now()), undefined)
   })
 
-  test('axe finds nothing serious, light and dark, wide and on a phone', async () => {
+  test('have no serious findings of axe, light and dark, on a wide screen and a phone', async () => {
     await checkEveryLook(web, '#/settings', page => page.getByText('This is the current setting.').waitFor())
   })
 })

@@ -1,4 +1,4 @@
-/** The knowledge files in a real browser: read, written, and never overwritten when somebody else was faster. */
+/** The knowledge files in a real browser: read and written, and a concurrent change is never overwritten. */
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ describe('the workspace', { skip }, () => {
   after(() => web?.close())
   const onDisk = (path: string) => readFileSync(join(folder, path), 'utf8')
 
-  test('the files are made on request, and one is edited', async () => {
+  test('creates its files on request, and a file can be edited', async () => {
     const page = await web.page('#/workspace')
     await page.getByRole('button', { name: 'Create them' }).click()
     await page.getByRole('button', { name: /^MEMORY\.md/ }).click()
@@ -30,7 +30,7 @@ describe('the workspace', { skip }, () => {
     assert.match(onDisk('MEMORY.md'), /- We deploy on Tuesdays\n$/)
   })
 
-  test('a change underneath is shown while one writes, and both are kept', async () => {
+  test('shows a concurrent change while the user writes, and keeps both', async () => {
     const page = await web.page('#/workspace?file=SOUL.md')
     await page.getByRole('button', { name: 'Edit' }).click()
     await page.getByLabel('Text of SOUL.md').fill('mine\n')
@@ -46,11 +46,11 @@ describe('the workspace', { skip }, () => {
     assert.equal(onDisk('SOUL.md'), 'theirs\nmine\n')
   })
 
-  test('a save that comes too late is refused, and shows what is there', async () => {
+  test('refuses a late save, and shows the present text', async () => {
     const page = await web.page('#/workspace?file=TOOLS.md')
     await page.getByRole('button', { name: 'Edit' }).click()
     await page.getByLabel('Text of TOOLS.md').fill('mine\n')
-    // Faster than the page looks: only the server can know.
+    // Faster than the page polls, so only the server can know.
     writeFileSync(join(folder, 'TOOLS.md'), 'theirs\n')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('alert').getByText('This file was changed while you were writing').waitFor()
@@ -59,7 +59,7 @@ describe('the workspace', { skip }, () => {
     assert.equal(await page.getByLabel('Text of TOOLS.md').inputValue(), 'theirs\n')
   })
 
-  test('a new file is made, markup in a file stays text, and no link runs anything', async () => {
+  test('can create a file; markup in a file stays text, and no link runs anything', async () => {
     const page = await web.page('#/workspace')
     await page.getByRole('button', { name: 'New file' }).click()
     await page.getByLabel('Name, such as notes/style.md').fill('notes/evil')
@@ -78,7 +78,7 @@ describe('the workspace', { skip }, () => {
     )
   })
 
-  test('axe finds nothing serious, light and dark, wide and on a phone', async () => {
+  test('has no serious findings of axe, light and dark, on a wide screen and a phone', async () => {
     await checkEveryLook(web, '#/workspace', page => page.getByRole('article').waitFor())
   })
 })

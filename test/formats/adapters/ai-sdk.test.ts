@@ -124,7 +124,7 @@ adapterContract<AiSdkMessage[]>({
 })
 
 describe('fromAiSdk', () => {
-  test('holds bytes and addresses in a form that can be stored', () => {
+  test('stores bytes and URLs as JSON', () => {
     const png = new Uint8Array([137, 80, 78, 71])
     const url = new URL('https://example.org/a.png')
     const messages = fromAiSdk([

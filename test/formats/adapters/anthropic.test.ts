@@ -107,7 +107,7 @@ describe('toAnthropic', () => {
     parts: [{ type: 'tool-result', id, name: 'bash', output: `of ${id}` }],
   })
 
-  test('joins the results of one batch that came as several messages', () => {
+  test('joins the results of one batch from several messages', () => {
     const { messages } = toAnthropic([tool('a'), tool('b'), user('next')])
     assert.deepEqual(messages, [
       {
@@ -121,7 +121,7 @@ describe('toAnthropic', () => {
     ])
   })
 
-  test('leaves two user messages apart that came apart', () => {
+  test('keeps two consecutive user messages separate', () => {
     const wire = [
       { role: 'user', content: 'a' },
       { role: 'user', content: 'b' },
@@ -129,7 +129,7 @@ describe('toAnthropic', () => {
     assert.deepEqual(toAnthropic(fromAnthropic(wire)).messages, wire)
   })
 
-  test('sends no reasoning that has been edited, as its signature would not fit', () => {
+  test('sends no edited reasoning, because its signature would not fit', () => {
     const [message] = fromAnthropic([
       {
         role: 'assistant',
@@ -147,7 +147,7 @@ describe('toAnthropic', () => {
     ])
   })
 
-  test('leaves out a message of which nothing is left', () => {
+  test('leaves out an empty message', () => {
     const [first] = fromAnthropic([
       { role: 'assistant', content: [{ type: 'thinking', thinking: 't', signature: 's' }] },
     ])
@@ -162,7 +162,7 @@ describe('toAnthropic', () => {
 })
 
 describe('fromAnthropic', () => {
-  test('says which message has a role that it does not know', () => {
+  test('names the message with an unknown role', () => {
     assert.throws(
       () =>
         fromAnthropic([
@@ -173,7 +173,7 @@ describe('fromAnthropic', () => {
     )
   })
 
-  test('keeps no original of what can be rebuilt', () => {
+  test('keeps no original that can be rebuilt', () => {
     const messages = fromAnthropic(
       [
         { role: 'user', content: 'a' },

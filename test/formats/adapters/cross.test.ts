@@ -1,4 +1,4 @@
-/** Every dialect into every other: what can be said in both survives. */
+/** Every dialect to every other: all that both can express survives. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fromAiSdk, toAiSdk } from '../../../src/formats/adapters/ai-sdk.ts'
@@ -50,7 +50,7 @@ const conversation: Message[] = [
   { role: 'assistant', parts: [{ type: 'text', text: 'Done.' }] },
 ]
 
-/** Text, calls, results and images, in order, without the borders of messages. */
+/** Text, calls, results and images, in order, without the limits of messages. */
 function said(messages: readonly Message[]): unknown[] {
   return messages.flatMap(({ role, parts }) =>
     parts.flatMap(part => {
@@ -64,11 +64,11 @@ function said(messages: readonly Message[]): unknown[] {
 
 for (const first of Object.keys(through) as Dialect[]) {
   for (const second of Object.keys(through) as Dialect[]) {
-    test(`a conversation goes through ${first} and then ${second}`, () => {
+    test(`a conversation survives ${first} and then ${second}`, () => {
       assert.deepEqual(said(through[second](through[first](conversation))), said(conversation))
     })
   }
-  test(`reasoning of another dialect does not go out as ${first}`, () => {
+  test(`reasoning of another dialect is not sent as ${first}`, () => {
     const foreign = {
       dialect: first === 'anthropic' ? 'openai-chat' : 'anthropic',
       value: { type: 'thinking' },
@@ -80,7 +80,7 @@ for (const first of Object.keys(through) as Dialect[]) {
     assert.ok(!JSON.stringify(through[first]([{ role: 'assistant', parts }])).includes('secret'))
   })
 
-  test(`an opaque block of another dialect is named in ${first}, and left out of what the assistant said`, () => {
+  test(`in ${first}, an opaque block of another dialect is named in user messages and left out of assistant messages`, () => {
     const raw = { type: 'raw', provider: 'elsewhere', value: { type: 'document', body: 'secret' } } as const
     const text = { type: 'text', text: 'see' } as const
     const shown = said(

@@ -19,7 +19,7 @@ const programs = [...docs.matchAll(/^## (.+)\n\n```ts\n([\s\S]+?)```/gm)].map(([
 test('there are programs in docs/adapters.md', () => assert.equal(programs.length, 5))
 
 for (const { title, code } of programs) {
-  test(`the program for ${title} says hello`, async () => {
+  test(`the program for ${title} prints hello`, async () => {
     const start = title === 'Gemini' ? startGemini : startUpstream
     await using upstream = await start([{ text: 'hello there' }])
     const { stdout } = await run(code, upstream.url)
@@ -42,7 +42,7 @@ async function run(code: string, url: string): Promise<{ stdout: string }> {
   const file = join(folder, 'program.mjs')
   writeFileSync(file, stripTypeScriptTypes(source))
   const keys = { ANTHROPIC_API_KEY: 'none', OPENAI_API_KEY: 'none', LANGCHAIN_TRACING_V2: 'false' }
-  // The SDK of Anthropic wants the address without `/v1`, the AI SDK with it.
+  // Anthropic's SDK needs the address without `/v1`, the AI SDK with it.
   const anthropic = code.includes('@ai-sdk/') ? `${url}/v1` : url
   const env = {
     ...process.env,

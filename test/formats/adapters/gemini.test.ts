@@ -35,7 +35,7 @@ const responses = fc.oneof(
 )
 const media = { parts: fc.array(fc.oneof(image, unknown), { maxLength: 2 }) }
 
-/** Calls with ids, without, or with ids that only the responses have, as some clients do. */
+/** Calls with ids, without ids, or with ids only in the responses, as some clients write them. */
 const step = fc
   .array(fc.record({ name: names, id: fc.option(ids, { nil: undefined }), late: fc.boolean() }), {
     minLength: 1,
@@ -96,7 +96,7 @@ const conversations = fc
   }))
   .chain(prompt => fc.boolean().map(snake => (snake ? (inSnake(prompt) as typeof prompt) : prompt)))
 
-/** The other spelling of the fields of parts, as clients in Python have it; arguments and responses stay. */
+/** The other spelling of the fields of parts, as in Python clients; arguments and responses stay. */
 function inSnake(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inSnake)
   if (typeof value !== 'object' || value === null) return value
@@ -180,7 +180,7 @@ describe('calls without ids', () => {
     told(responded('bash', 'b2', { id: 'bash-17' })),
   ]
 
-  test('get ids by their place, and responses go to the first open call of their name', () => {
+  test('get ids by their place, and responses belong to the first open call of their name', () => {
     const read = fromGemini(contents)
     const calls = partsOf(read, 'tool-call').map(part => part.type === 'tool-call' && part.id)
     assert.equal(new Set(calls).size, 4)
@@ -195,13 +195,13 @@ describe('calls without ids', () => {
     ])
   })
 
-  test('keep their ids when the conversation goes on, and no id of ours is written', () => {
+  test('keep their ids as the conversation grows, and our ids are never sent', () => {
     const before = fromGemini(contents.slice(0, 3))
     assert.deepEqual(fromGemini(contents).slice(0, 3), before)
     assert.ok(!JSON.stringify(toGemini(fromGemini(contents))).includes('gemini-call'))
   })
 
-  test('are told apart from an older call that was never answered', () => {
+  test('are distinguished from an older call that was never answered', () => {
     const read = fromGemini([
       model(called('read')),
       told({ text: 'stop' }),
@@ -213,7 +213,7 @@ describe('calls without ids', () => {
     assert.equal(result?.type === 'tool-result' && result.id, second?.type === 'tool-call' && second.id)
   })
 
-  test('two calls of the client with the same id are two calls', () => {
+  test('two calls with the same id are different calls', () => {
     const twice = [model(called('read', { id: 'a' })), told(responded('read', 'x', { id: 'a' }))]
     const read = fromGemini([...twice, ...twice])
     const [first, second] = partsOf(read, 'tool-call').map(part => part.type === 'tool-call' && part.id)
@@ -238,7 +238,7 @@ describe('signatures', () => {
     assert.deepEqual(toGemini(messages).contents, contents.with(2, told(responded('bash', 'x'))))
   })
 
-  test('go when their own part is edited, and an edited thought goes with its signature', () => {
+  test('are removed when their own part is edited, and an edited thought goes with its signature', () => {
     const messages = fromGemini(contents).map(message => ({
       ...message,
       parts: message.parts.map(part => ({ ...part, edit: 'e1' })),
@@ -249,7 +249,7 @@ describe('signatures', () => {
 })
 
 describe('toGemini', () => {
-  test('puts the responses of a batch into one content, and what stood beside them behind', () => {
+  test('puts the responses of a batch into one content, followed by other parts', () => {
     const { contents } = toGemini([
       {
         role: 'tool',
@@ -272,7 +272,7 @@ describe('toGemini', () => {
     ])
   })
 
-  test('keeps the fields beside an edited output, and gives an edited structure as text', () => {
+  test('keeps other fields of an edited output, and gives an edited structure as text', () => {
     const response = (given: object) => {
       const read = fromGemini([model(called('bash')), told({ functionResponse: { name: 'bash', response: given } })])
       const [part] = read[1]!.parts
@@ -288,12 +288,12 @@ describe('toGemini', () => {
     assert.deepEqual(response({ stdout: 'long', stderr: '' }), { output: 'short' })
   })
 
-  test('refuses a role that Gemini does not know', () => {
+  test('refuses an unknown role', () => {
     assert.throws(() => fromGemini([{ role: 'system', parts: [] }]), /role "system"/)
   })
 })
 
-test('parts in the other spelling are calls, results and images, and stay in it when they are edited', () => {
+test('parts in snake_case are calls, results and images, and keep their spelling when they are edited', () => {
   const contents = [
     { role: 'user', parts: [{ text: 'look' }, { inline_data: { mime_type: 'image/png', data: 'AAAA' } }] },
     { role: 'model', parts: [{ function_call: { name: 'bash', args: { command: 'ls' } }, thought_signature: 'c2ln' }] },

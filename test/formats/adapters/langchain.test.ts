@@ -68,7 +68,7 @@ function result(id: string): fc.Arbitrary<Fields> {
 const one = [human, system, answer, other].map(arbitrary => arbitrary.map(message => [message]))
 const conversations = fc.array(fc.oneof(step, step, ...one)).map(turns => turns.flat())
 
-/** A call that stands in the content and in `tool_calls` counts as one block. */
+/** A call in both the content and `tool_calls` counts as one block. */
 function blocks(messages: BaseMessage[]): unknown[] {
   return messages.flatMap(message => {
     if (message.type === 'tool') return [message]
@@ -109,12 +109,12 @@ adapterContract<BaseMessage[]>({
 })
 
 describe('toLangChain', () => {
-  test('gives back messages of the same classes', () => {
+  test('returns messages of the same classes', () => {
     const classes = toLangChain(fromLangChain(sample)).map(message => message.constructor)
     assert.deepEqual(classes, [SystemMessage, HumanMessage, AIMessage, ToolMessage])
   })
 
-  test('brings an edited call to every place in which the message holds it', () => {
+  test('writes an edited call to every place of the message that has it', () => {
     const args = { command: 'long' }
     const message = new AIMessage({
       content: [{ type: 'tool_use', id: 'a', name: 'bash', input: args }],

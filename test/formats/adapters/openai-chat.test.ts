@@ -107,7 +107,7 @@ adapterContract<OpenAIChatMessage[]>({
 })
 
 describe('toOpenAIChat', () => {
-  test('gives each result a message, and lets what stood beside them follow', () => {
+  test('gives each result a message, and other parts follow them', () => {
     const image = { type: 'image', mediaType: 'image/png', data: 'AAAA' } as const
     const messages = toOpenAIChat([
       {
@@ -134,7 +134,7 @@ describe('toOpenAIChat', () => {
     ])
   })
 
-  test('puts no message between a call and its result: the assistant speaks behind it', () => {
+  test('puts no message between a call and its result: assistant text comes after it', () => {
     const called = (id: string) => ({ role: 'assistant', parts: [{ type: 'tool-call', id, name: 'x', input: {} }] })
     const said = { role: 'assistant', parts: [{ type: 'text', text: 'wait' }] }
     const output = (id: string) => ({ type: 'tool-result', id, name: 'x', output: `of ${id}` })

@@ -32,7 +32,7 @@ const opaque = wire({
   type: fc.constantFrom('web_search_call', 'compaction', 'local_shell_call_output', 'item_reference'),
 })
 
-/** Tools and settings that newer models are told in the list of messages. */
+/** Tools and settings that newer models get in the list of messages. */
 const settings = fc.oneof(
   wire({ type: fc.constant('additional_tools'), role: fc.constant('developer'), tools: fc.constant([]) }, { id: ids }),
   wire({ type: fc.constant('configuration_update') }, { reasoning: fc.constant({ effort: 'low' }) }),
@@ -129,7 +129,7 @@ adapterContract<OpenAIResponsesPrompt>({
 })
 
 describe('fromOpenAIResponses', () => {
-  test('makes one message of the items of the assistant, and one of the outputs', () => {
+  test("makes one message of the assistant's items, and one of the outputs", () => {
     assert.deepEqual(
       fromOpenAIResponses(sample.input, sample.instructions).map(({ role, parts }) => [
         role,
@@ -144,7 +144,7 @@ describe('fromOpenAIResponses', () => {
     )
   })
 
-  test('turns an input that was a string into an item when the conversation goes on', () => {
+  test('turns a string input into an item when the conversation continues', () => {
     const [first] = fromOpenAIResponses('hi')
     const { input } = toOpenAIResponses([first!, { role: 'assistant', parts: [{ type: 'text', text: 'hello' }] }])
     assert.deepEqual(input, [
@@ -153,7 +153,7 @@ describe('fromOpenAIResponses', () => {
     ])
   })
 
-  test('keeps the blocks of one item together when one of them is dropped', () => {
+  test('keeps the blocks of one item together when one block is dropped', () => {
     const item = (texts: string[]) => ({
       id: 'msg_1',
       role: 'assistant',

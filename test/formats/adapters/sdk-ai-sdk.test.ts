@@ -46,7 +46,7 @@ for (const [name, provider] of Object.entries(providers)) {
     })
   }
 
-  test(`the AI SDK with ${name} reports what each call used`, async () => {
+  test(`the AI SDK with ${name} reports the usage of each call`, async () => {
     for (const stream of [false, true]) {
       const session = memorySession(messages => messages)
       const middleware = palimpsest(session)
@@ -61,14 +61,14 @@ for (const [name, provider] of Object.entries(providers)) {
   })
 }
 
-test('a call that is no part of the conversation goes by', async () => {
+test('a call that does not apply to the session is passed on', async () => {
   const session = memorySession(() => assert.fail('synced'))
   const middleware = palimpsest(session, { applies: () => false })
   await requestsOf(url => loop(wrapLanguageModel({ model: providers['Anthropic']!(url), middleware }), false))
   assert.deepEqual(session.usages, [])
 })
 
-test('a provider that does not say what a call used leaves no trace of it', async () => {
+test('a call without reported usage records none', async () => {
   const session = memorySession(messages => messages)
   const middleware = palimpsest(session)
   await requestsOf(url => {

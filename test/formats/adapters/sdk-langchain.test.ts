@@ -46,7 +46,7 @@ async function loop(model: Model, middleware: ReturnType<typeof palimpsest>[]): 
 for (const [name, provider] of Object.entries(providers)) {
   sdkTests(`LangChain with ${name}`, (url, edit) => loop(provider(url), edit ? [palimpsest(memorySession(edit))] : []))
 
-  test(`LangChain with ${name} reports what each call used`, async () => {
+  test(`LangChain with ${name} reports the usage of each call`, async () => {
     const session = memorySession(messages => messages)
     await requestsOf(url => loop(provider(url), [palimpsest(session)]))
     assert.deepEqual(

@@ -8,7 +8,7 @@ import type { SyncSession } from '../../../src/doors/library/followed-session.ts
 import type { Message, Usage } from '../../../src/model/types.ts'
 import { type Received, startUpstream, type Turn } from '../../upstream.ts'
 
-/** Two files at once, then one, then an answer; arguments spelled as a model may spell them. */
+/** Two files at once, then one, then an answer; arguments in a model's own spelling. */
 export const SCRIPT: Turn[] = [
   {
     thinking: { text: 'Both files are needed.', signature: 'c2lnbmF0dXJlIDE=' },
@@ -45,7 +45,7 @@ export function clearFirstResult(messages: readonly Message[]): Message[] {
   }))
 }
 
-/** A session in memory: its view is an edit of what it was shown, as stored and read again. */
+/** A session in memory; its view is the edited conversation, stored and read again. */
 export function memorySession(edit: (messages: Message[]) => Message[]): SyncSession & { usages: Usage[] } {
   const usages: Usage[] = []
   return {
@@ -55,7 +55,7 @@ export function memorySession(edit: (messages: Message[]) => Message[]): SyncSes
   }
 }
 
-/** Runs a loop against the script and gives the requests that arrived. */
+/** Runs a loop with the script and gives the requests. */
 export async function requestsOf(loop: (url: string) => Promise<void>): Promise<Received[]> {
   await using upstream = await startUpstream(SCRIPT)
   await loop(upstream.url)
@@ -65,15 +65,15 @@ export async function requestsOf(loop: (url: string) => Promise<void>): Promise<
 
 type Edit = (messages: Message[]) => Message[]
 
-/** `loop` plays the whole script; with an edit its messages go through us and through it. */
+/** `loop` plays the whole script; with an edit its messages go through us. */
 export function sdkTests(name: string, loop: (url: string, edit?: Edit) => Promise<void>): void {
-  test(`${name} sends the same bytes through us as without us`, async () => {
+  test(`${name} sends the same bytes with and without us`, async () => {
     const without = await requestsOf(url => loop(url))
     const through = await requestsOf(url => loop(url, messages => messages))
     assert.deepEqual(bodies(through), bodies(without))
   })
 
-  test(`${name} sends the same bytes but for a result that was cleared`, async () => {
+  test(`${name} sends the same bytes, except for a cleared result`, async () => {
     const without = await requestsOf(url => loop(url))
     const through = await requestsOf(url => loop(url, clearFirstResult))
     const first = JSON.stringify(readFile({ path: 'a.txt' })).slice(1, -1)

@@ -27,7 +27,7 @@ function check(wire: unknown[], neutral: unknown, back: unknown): void {
   assert.ok(ratio < 1.25, `${ratio.toFixed(2)} times as large`)
 }
 
-test('messages of Claude Code come back as they were', options, () => {
+test('messages of Claude Code come back unchanged', options, () => {
   const messages = linesOf('claude-code/*.jsonl').flatMap(({ type, message }) => {
     if (!message || (type !== 'user' && type !== 'assistant')) return []
     return [{ role: message.role, content: message.content }]
@@ -36,13 +36,13 @@ test('messages of Claude Code come back as they were', options, () => {
   check(messages, neutral, toAnthropic(neutral).messages)
 })
 
-test('items of Codex come back as they were', options, () => {
+test('items of Codex come back unchanged', options, () => {
   const items = linesOf('codex/*.jsonl').flatMap(({ type, payload }) => (type === 'response_item' ? [payload] : []))
   const neutral = fromOpenAIResponses(items)
   check(items, neutral, toOpenAIResponses(neutral).input)
 })
 
-test('messages of tau-bench come back as they were', options, () => {
+test('messages of tau-bench come back unchanged', options, () => {
   const runs: { traj: OpenAIChatMessage[] }[] = JSON.parse(
     readFileSync(join(TRACES, 'tau-bench/tau-bench__gpt-4o-airline.json'), 'utf8'),
   )

@@ -160,7 +160,7 @@ test('usage is counted once per response, and times are kept', async () => {
   assert.equal(session!.messages[0]!.at, Date.parse(String((parallel[1] as { timestamp: string }).timestamp)))
 })
 
-test('sessions say where they come from', async () => {
+test('sessions name their parents', async () => {
   const after = await readTranscript(fileOf(sampleText(compacted)))
   assert.deepEqual(
     after.sessions.map(({ parent, reason, carried }) => ({ parent, reason, carried })),
@@ -174,7 +174,7 @@ test('sessions say where they come from', async () => {
   assert.equal(beside.sessions[1]!.reason, 'sub-agent')
 })
 
-test('a file that holds only a sub-agent is one session', async () => {
+test('a file with only a sub-agent is one session', async () => {
   const { sessions } = await readTranscript(
     fileOf(
       sampleText([
@@ -189,7 +189,7 @@ test('a file that holds only a sub-agent is one session', async () => {
   )
 })
 
-test('what a call was billed by is read: speed, region and tier', async () => {
+test('speed, region and service tier of a call are read, because its price depends on them', async () => {
   const asked = user('a', null, 'x')
   const answer = assistant('b', 'a', 'm', say('y'))
   const { message } = answer as unknown as { message: { usage: Record<string, unknown> } }
@@ -204,7 +204,7 @@ test('what a call was billed by is read: speed, region and tier', async () => {
   assert.deepEqual([usage.tier, usage.searches], ['fast us', 2])
 })
 
-test('a thought that is withheld was paid', async () => {
+test('a call with hidden thinking was paid', async () => {
   const thought = { type: 'thinking', thinking: '', signature: 'sig' }
   const file = [
     user('a', null, 'x'),

@@ -120,7 +120,7 @@ transcriptReaderContract(codex, [
   },
 ])
 
-test('cached tokens are taken out of the input', async () => {
+test('cached tokens are subtracted from the input', async () => {
   const { sessions } = await readTranscript(fileOf(sampleText(plain)))
   assert.deepEqual(sessions[0]!.usage, [
     { message: 3, usage: { input: 40, cacheRead: 60, output: 4, model: 'gpt-x' } },
@@ -128,7 +128,7 @@ test('cached tokens are taken out of the input', async () => {
   ])
 })
 
-test('a count that is told again is counted once, even in the middle of a response', async () => {
+test('a repeated count is counted once, even in the middle of a response', async () => {
   const counted = (input: number, total: number) =>
     line('event_msg', {
       type: 'token_count',
@@ -158,7 +158,7 @@ test('a count that is told again is counted once, even in the middle of a respon
   )
 })
 
-test('what a compaction keeps was paid before it', async () => {
+test('messages kept by a compaction were paid before it', async () => {
   const kept = [says('user', 'go').payload, says('assistant', 'done').payload]
   const file = [
     line('session_meta', { id: 'c1' }),
@@ -193,9 +193,9 @@ for (const [kind, meta, reason] of [
   ['a fork', { forked_from_id: 'c1' }, 'fork'],
   ['a subagent', { source: { subagent: { thread_spawn: { parent_thread_id: 'c1' } } } }, 'sub-agent'],
 ] as const) {
-  test(`the history that ${kind} begins with was paid in the session that it comes from`, async () => {
+  test(`the history at the beginning of ${kind} was paid in its original session`, async () => {
     const own = [says('user', 'mine'), says('assistant', 'three'), tokens(300_000, 0)]
-    // The copy is written within milliseconds, and has the time of the fork; the first own message follows at once.
+    // The copy is written within milliseconds with the time of the fork, and the first own message follows at once.
     const copy = [line('session_meta', { id: 'c2', ...meta }), line('session_meta', { id: 'c1' }), ...conversation]
     const file = [
       ...copy.map((entry, i) => at(i / 100, entry)),
@@ -213,7 +213,7 @@ for (const [kind, meta, reason] of [
   })
 }
 
-test('a copy that kept its times ends where the fork begins', async () => {
+test('a copy with its original times ends where the fork begins', async () => {
   const meta = line('session_meta', { id: 'c2', forked_from_id: 'c1' })
   const old = conversation.map((entry, i) => at(-3600 + 60 * i, entry))
   const own = [says('user', 'mine'), says('assistant', 'three'), tokens(300_000, 0)]
@@ -222,13 +222,13 @@ test('a copy that kept its times ends where the fork begins', async () => {
   assert.equal(session!.carried, 4)
 })
 
-test('a session that was forked from nothing pays for all it says, however fast', async () => {
+test('a session that is not a fork pays for all its messages, however fast they came', async () => {
   const file = [line('session_meta', { id: 'c1' }), ...conversation].map((entry, i) => at(i / 100, entry))
   const [session] = (await readTranscript(fileOf(sampleText(file)))).sessions
   assert.equal(session!.carried, 0)
 })
 
-test('writes to the cache are taken out of the input, and reasoning is told', async () => {
+test('cache writes are subtracted from the input, and reasoning tokens are read', async () => {
   const usage = {
     input_tokens: 1000,
     cached_input_tokens: 300,
@@ -249,7 +249,7 @@ test('writes to the cache are taken out of the input, and reasoning is told', as
   })
 })
 
-test('an answer that shows nothing is a call too, and takes nothing from the one before it', async () => {
+test('an answer without content is a call of its own', async () => {
   const file = [
     line('session_meta', { id: 'c1' }),
     says('user', 'go'),

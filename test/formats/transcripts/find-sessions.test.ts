@@ -1,4 +1,4 @@
-/** The sessions that agents keep in a home folder are found by themselves, and opencode's are put together from their records. */
+/** Sessions of agents are found in their home folders, and opencode's are assembled from their records. */
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -52,7 +52,7 @@ async function database(home: string): Promise<void> {
 
 const newHome = () => mkdtemp(join(tmpdir(), 'palimpsest-find-'))
 
-test('finds the sessions of each agent, the newest first, and nothing else', async () => {
+test('finds the sessions of each agent, newest first, and nothing else', async () => {
   const home = await newHome()
   await put(home, '.claude/projects/-shop/a.jsonl', '{}', 10)
   await put(home, '.claude/projects/-shop/notes.json', '{}')
@@ -77,7 +77,7 @@ test('finds the sessions of each agent, the newest first, and nothing else', asy
   )
 })
 
-test('goes by the variables that the agents go by', async () => {
+test('uses the environment variables of the agents', async () => {
   const home = await newHome()
   await put(home, 'c/projects/a.jsonl', '{}')
   await put(home, 'x/sessions/b.jsonl', '{}')
@@ -92,7 +92,7 @@ test('goes by the variables that the agents go by', async () => {
 })
 
 for (const [name, make] of Object.entries({ files: storage, database })) {
-  test(`puts a session of opencode together from its ${name}`, async () => {
+  test(`assembles a session of opencode from its ${name}`, async () => {
     const home = await newHome()
     await make(home)
     const [found, ...more] = await findOwnSessions({ HOME: home })
@@ -114,7 +114,7 @@ for (const [name, make] of Object.entries({ files: storage, database })) {
   })
 }
 
-test('a session that is in both stores is one session', async () => {
+test('a session in both stores is found once', async () => {
   const home = await newHome()
   await storage(home)
   await storage(home, 'ses_2')
@@ -124,7 +124,7 @@ test('a session that is in both stores is one session', async () => {
   assert.equal((await filesIn(home)).length, 3)
 })
 
-test('a database that is none, or of another version, has no sessions', async () => {
+test('a database of another kind or version has no sessions', async () => {
   const home = await newHome()
   await put(home, '.local/share/opencode/opencode.db', 'no database')
   assert.deepEqual(await findOwnSessions({ HOME: home }), [])

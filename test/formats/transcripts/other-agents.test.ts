@@ -146,7 +146,7 @@ transcriptReaderContract(geminiCliLines, [
   },
 ])
 
-test("usage of Gemini's files of lines is counted once, also of what was taken back", async () => {
+test("usage in Gemini's JSONL files is counted once, including rewound turns", async () => {
   const file = [
     head,
     asked('1', 'go'),
@@ -430,7 +430,7 @@ transcriptReaderContract(atif, [
   },
 ])
 
-test('aider says its model, and below an answer what it took', async () => {
+test("the model and the usage below an answer are read from aider's history", async () => {
   const lines = [
     '# aider chat started at 2024-09-01 10:00:00',
     '',

@@ -53,7 +53,7 @@ transcriptReaderContract(palimpsestRecording, [
   },
 ])
 
-test('the sample reads as its own session, and an export of it as the same', async t => {
+test('the sample and its export are read as the same session', async t => {
   const folder = await mkdtemp(join(tmpdir(), 'palimpsest-own-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   const home = join(folder, '.agent')

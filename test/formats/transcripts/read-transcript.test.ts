@@ -27,7 +27,7 @@ async function failure(path: string): Promise<PalimpsestError> {
   )
 }
 
-test('what cannot be read is an error with a stable code that says what to do', async () => {
+test('an unreadable file is an error with a stable code that says what to do', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'palimpsest-'))
   const cases: [path: string, code: string, says: RegExp][] = [
     [join(folder, 'absent'), 'FILE_NOT_FOUND', /Check that the file exists/],
@@ -49,14 +49,14 @@ test('what cannot be read is an error with a stable code that says what to do', 
   await rm(folder, { recursive: true })
 })
 
-test('a format can be given instead of found', async () => {
+test('a format can be given instead of detected', async () => {
   const { format } = await readTranscript(fileOf(`${line('a', 'x')}\n`), { format: 'claude-code' })
   assert.equal(format, 'claude-code')
   const other = await readTranscript(fileOf('no mark of aider\n'), { format: 'aider' })
   assert.deepEqual(outline(other.sessions[0]!.messages), ['assistant: no mark of aider'])
 })
 
-test('a line of 50 MB is read, one above the limit is reported and left out', async () => {
+test('a line of 50 MB is read, a longer one is reported and left out', async () => {
   const long = 'x'.repeat(50 * 1024 * 1024)
   const path = fileOf([line('a', 'before'), line('b', long), line('c', 'after'), ''].join('\n'))
   const whole = await readTranscript(path)
@@ -70,7 +70,7 @@ test('a line of 50 MB is read, one above the limit is reported and left out', as
   )
 })
 
-test('a last line without an end, and one that is too long, are both seen', async () => {
+test('a last line without an end, or one that is too long, is still handled', async () => {
   const path = fileOf(`${line('a', 'one')}\n${line('b', 'two')}`)
   const read = await readTranscript(path)
   assert.deepEqual(outline(read.sessions[0]!.messages), ['user: one', 'user: two'])
@@ -81,7 +81,7 @@ test('a last line without an end, and one that is too long, are both seen', asyn
   )
 })
 
-test('a line break that was lost, and the line before it cut short by a crash, cost nothing of what is whole', async () => {
+test('with a missing line break or a line cut by a crash, all whole records are read', async () => {
   const said = ['zero', 'one', 'two {"a":{"b":1}} and "c":', 'three']
   const [zero, one, two, three] = said.map((text, i) => line(`${i}`, text))
   const file = `${zero}\n${one}${two}\n${one!.slice(0, 70)}${three}\n${two!.slice(0, -9)}\n`
@@ -108,7 +108,7 @@ test('bytes that are not UTF-8 are reported with the line and replaced', async (
   )
 })
 
-test('characters that are cut by the borders of chunks stay whole', async () => {
+test('characters across chunks are read whole', async () => {
   const text = '🜁é'.repeat(400_000)
   const { sessions, problems } = await readTranscript(fileOf(`${line('a', text)}\n`))
   assert.deepEqual(problems, [])
@@ -126,7 +126,7 @@ test('lone surrogates are replaced and reported, pairs stay', async () => {
   )
 })
 
-test('a file whose first lines are broken is still known', async () => {
+test('a format is recognised even if the first lines are broken', async () => {
   const { format, problems } = await readTranscript(fileOf(`{"cut\n\n[1,2\n${line('a', 'x')}\n`))
   assert.equal(format, 'claude-code')
   assert.deepEqual(
@@ -135,12 +135,12 @@ test('a file whose first lines are broken is still known', async () => {
   )
 })
 
-test('one JSON value is read up to a limit', async () => {
+test('a single JSON value is read up to a limit', async () => {
   const path = fileOf(JSON.stringify({ simulations: [], tasks: [], pad: 'x'.repeat(2000) }, null, 1))
   await assert.rejects(readTranscript(path, { maxDocument: 1000 }), { code: 'TOO_LARGE' })
 })
 
-test('the stream gives messages before the file is at its end', async () => {
+test('the stream yields messages before the end of the file', async () => {
   const path = fileOf(`${line('a', 'first')}\n${`${line('b', 'x'.repeat(1000))}\n`.repeat(20_000)}{"cut`)
   const types: string[] = []
   for await (const event of readTranscriptStream(path)) {
@@ -150,7 +150,7 @@ test('the stream gives messages before the file is at its end', async () => {
   assert.deepEqual(types, ['format', 'session', 'message'])
 })
 
-test('a session that is complete is given before the file is at its end', async () => {
+test('a complete session is yielded before the end of the file', async () => {
   const chats = [1, 2, 3].map(n => `# aider chat started at 2025-01-0${n} 10:00:00\n\n#### ask ${n}\n\nanswer\n`)
   const path = fileOf(`${chats[0]}# aider chat started at 2025-01-01 11:00:00\n${chats[1]}${chats[2]}`)
   const given: [id: string, place: number][] = []
@@ -162,7 +162,7 @@ test('a session that is complete is given before the file is at its end', async 
   ])
 })
 
-test('a file of many sessions is read by a process whose memory could not hold it', async () => {
+test('a file of many sessions is read by a process with little memory', async () => {
   const text = 'x'.repeat(100_000)
   const compacted = (n: number) =>
     [line(`${n}`, text), JSON.stringify({ ...JSON.parse(line(`${n}c`, `summary ${n}`)), isCompactSummary: true })].join(
