@@ -174,10 +174,13 @@ export const documentedAs = z.registry<{ type: 'integer'; minimum: number; maxim
 export const MAX_INDEX = 2 ** 31
 export const Index = z.int().min(0).max(MAX_INDEX)
 
+/** The last moment that a JavaScript date can hold. */
+export const END_OF_TIME = 8.64e15
+
 export function numberIn(min: number, max: number): z.ZodType<number, string> {
   const schema = z
     .string()
-    .regex(/^(?:0|[1-9]\d{0,14})$/)
+    .regex(/^(?:0|[1-9]\d{0,15})$/)
     .transform(Number)
     .pipe(z.number().min(min).max(max))
   documentedAs.add(schema, { type: 'integer', minimum: min, maximum: max })

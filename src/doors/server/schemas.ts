@@ -7,13 +7,11 @@
 import { z } from 'zod'
 import { SESSION_REASONS } from '../../formats/transcripts/transcript.ts'
 import type { Part as EnginePart } from '../../model/types.ts'
-import { Index as index, named, Time } from './route.ts'
+import { END_OF_TIME, Index as index, named, Time } from './route.ts'
 
 const MAX_MESSAGES = 1000
 const MAX_PARTS = 1000
 const MAX_ID = 500
-/** The last moment that a JavaScript date can hold. */
-const END_OF_TIME = 8.64e15
 
 export const RoleName = z.enum(['system', 'user', 'assistant', 'tool']).meta({ id: 'Role' })
 

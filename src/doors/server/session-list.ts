@@ -9,6 +9,7 @@ import type { Caller } from './gate.ts'
 import {
   type Doors,
   defineRoute,
+  END_OF_TIME,
   EVERYBODY,
   Next,
   named,
@@ -20,7 +21,6 @@ import {
 } from './route.ts'
 import { FamilyOut, SessionOut, SessionRow } from './schemas.ts'
 
-const END_OF_TIME = 8.64e15
 const DAYS = 30
 const DAY_MS = 24 * 60 * 60 * 1000
 

@@ -17,7 +17,7 @@ import { withoutHidden } from '../../view/hidden.ts'
 import type { Timeline } from '../../view/timeline.ts'
 import { inSteps } from '../../view/totals.ts'
 import type { Caller } from './gate.ts'
-import { type Doors, defineRoute, EVERYBODY, named, nameSchema, numberIn, type Route } from './route.ts'
+import { type Doors, defineRoute, END_OF_TIME, EVERYBODY, named, nameSchema, numberIn, type Route } from './route.ts'
 import { openTimeline, remember } from './session-timeline.ts'
 
 const MB = 1024 * 1024
@@ -30,7 +30,6 @@ const NAME_LENGTH = 200
 const MAX_FILE_NAME = 255
 const SERIES = 300
 const DECISIONS = 100
-const END_OF_TIME = 8.64e15
 
 const importRoute = defineRoute({
   method: 'post',

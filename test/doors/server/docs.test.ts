@@ -55,6 +55,24 @@ test('the document refers only to its own parts, and every operation has a uniqu
   assert.equal(new Set(names).size, names.length)
 })
 
+test('every number that the document allows in a query is accepted', async () => {
+  const open = await startServer({})
+  let tried = 0
+  for (const { method, path, operation } of OPERATIONS) {
+    for (const { name, in: where, schema } of operation.parameters) {
+      if (where !== 'query' || schema['type'] !== 'integer') continue
+      for (const limit of [schema['minimum'], schema['maximum']]) {
+        const { json } = await open.call(method, `${path.replaceAll(/\{\w+\}/g, 'x')}?${name}=${limit}`)
+        const problems: { at: string }[] = json.error?.problems ?? []
+        assert.ok(!problems.some(({ at }) => at === `query.${name}`), `${method} ${path} ${name}=${limit}`)
+        tried++
+      }
+    }
+  }
+  assert.ok(tried > 10)
+  await open.server.close()
+})
+
 test('health and pages need no token, and every answer has the security headers', async () => {
   for (const path of ['/healthz', '/openapi.json', '/docs', '/sessions', '/nowhere']) {
     const { status, headers } = await call('GET', path)
