@@ -60,8 +60,32 @@ const ROWS: readonly Row[] = [
   {
     file: 'src/view/slots.ts',
     line: 'if (insert.length < 10_000) {',
-    texts: ['<='],
-    why: 'both ways give the same list; which one is taken at the bound shows nowhere',
+    texts: ['<=', 'false'],
+    why: 'both ways give the same list; which one is taken shows nowhere',
+  },
+  {
+    file: 'src/view/slots.ts',
+    line: 'if ((slots[high]?.from ?? entry) <= entry) return high',
+    texts: ['<', 'false'],
+    why: 'the search finds the same slot; it only takes longer',
+  },
+  {
+    file: 'src/view/turns.ts',
+    line: 'while (turns[place + 1] && turns[place + 1]!.entry <= entry) place++',
+    texts: ['<'],
+    why: 'a turn begins with a message of the user, which calls no tool',
+  },
+  {
+    file: 'src/view/server-clears.ts',
+    line: 'if (fold.serverClears === 0) return undefined',
+    texts: ['false'],
+    why: 'where no edit is a clear, none is asked for; it only takes longer',
+  },
+  {
+    file: 'src/view/server-clears.ts',
+    line: 'if (fold.serverClears === 0) return []',
+    texts: ['false'],
+    why: 'where no edit is a clear, none is active; it only takes longer',
   },
   {
     file: 'src/ledger/sqlite-index.ts',

@@ -153,7 +153,7 @@ export function renderEntry(message: Message, edits: readonly ActiveEdit[]): Mes
 }
 
 /** The edits of a family that lie inside no other edit: the ones that show. */
-export function outermost(edits: readonly ActiveEdit[]): ActiveEdit[] {
+export function outermost<T extends ActiveEdit>(edits: readonly T[]): T[] {
   return edits.filter(edit => !edits.some(other => other !== edit && hides(other, edit)))
 }
 

@@ -27,6 +27,7 @@ import {
   type Inner,
   newSlot,
   offsetOf,
+  type PartEdit,
   replaceIn,
   type Slot,
   type Span,
@@ -206,7 +207,7 @@ export function slots(fold: Fold): readonly Readonly<Slot>[] {
 }
 
 /** The active edits inside an entry (not the ranges that enclose it). */
-export function editsInside(fold: Fold, entry: number): readonly ActiveEdit[] {
+export function editsInside(fold: Fold, entry: number): readonly PartEdit[] {
   return fold.inner.inEntry.get(entry) ?? []
 }
 

@@ -129,7 +129,7 @@ function namesOf({ kind, type, tool, path, edits }: Bar, authors: ReadonlyMap<st
     tool: tool ?? OTHER,
     server: serverOf(tool) ?? OTHER,
     file: path ?? OTHER,
-    edit: edits[0] === undefined ? NOT_EDITED : (authors.get(edits[0]) ?? NOT_EDITED),
+    edit: authors.get(edits[0] ?? '') ?? NOT_EDITED,
   }
 }
 

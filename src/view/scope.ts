@@ -62,7 +62,6 @@ export function tryLegal(
 
 /** The calls that were waiting for their results and that an edit would remove from the view. */
 function hiddenCalls(waiting: readonly string[], messages: readonly Message[]): Violation[] {
-  if (waiting.length === 0) return []
   const still = new Set(waitingCalls(messages))
   const hidden = waiting.filter(id => !still.has(id))
   if (hidden.length === 0) return []
@@ -87,17 +86,13 @@ export function illegal(violations: readonly Violation[]): PalimpsestError {
 
 function assertNotPinned(fold: Fold, edit: Edit): void {
   if (fold.pins.size === 0 || edit.by === 'user' || edit.by === 'engine' || edit.target.type === 'after') return
-  const { from, to } = entriesOf(edit.target)
-  const part = edit.target.type === 'part' ? edit.target.part : undefined
-  const pinned = isRange(edit.target) ? anyPin(fold, from, to) : isPinned(fold, from, part)
+  const { target } = edit
+  const { from, to } = entriesOf(target)
+  const pinned = target.type === 'part' ? isPinned(fold, target.entry, target.part) : anyPin(fold, from, to)
   if (!pinned) return
-  throw new PalimpsestError(
-    'PINNED',
-    `${describeTarget(edit.target)} is pinned, so it cannot be edited. Unpin it first.`,
-    {
-      target: edit.target,
-    },
-  )
+  throw new PalimpsestError('PINNED', `${describeTarget(target)} is pinned, so it cannot be edited. Unpin it first.`, {
+    target,
+  })
 }
 
 function anyPin(fold: Fold, from: number, to: number): boolean {
@@ -133,10 +128,9 @@ function checkPart(fold: Fold, edit: Edit, model: Model): Violation | undefined 
 
 function isLedTo(fold: Fold, { entry, part }: PartTarget, { parts }: Message): boolean {
   if (parts[part]!.type === 'reasoning') return false
-  const gone = editsInside(fold, entry).flatMap(({ target, replacement }) => {
-    return target.type === 'part' && replacement === null ? [target.part] : []
-  })
-  const isShown = (_: unknown, index: number) => index !== part && !gone.includes(index)
+  const dropped = editsInside(fold, entry).filter(({ replacement }) => replacement === null)
+  const gone = new Set(dropped.map(({ target }) => target.part))
+  const isShown = (_: unknown, index: number) => !gone.has(index)
   const before = parts.slice(0, part).findLast(isShown)
   const next = parts.find((other, index) => index > part && isShown(other, index))
   return before?.type === 'reasoning' && (next === undefined || next.type === 'reasoning')
@@ -145,7 +139,6 @@ function isLedTo(fold: Fold, { entry, part }: PartTarget, { parts }: Message): b
 /** A cut inside a running tool loop must leave the loop beginning with reasoning, if it began that way. */
 function checkRange(fold: Fold, edit: Edit): Violation | undefined {
   const { from, to } = entriesOf(edit.target)
-  if (to <= fold.lastUser || to < from) return undefined
   const loop = Math.max(from, fold.lastUser + 1)
   const began = firstAssistant(fold.entries.slice(loop, to + 1))
   if (!began || !startsWithReasoning(began)) return undefined

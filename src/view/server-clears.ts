@@ -7,7 +7,6 @@
  * the oldest result on and skips none, so these edits are made and undone as one run.
  */
 import type { Edit, Event, PartTarget, ToolResultPart } from '../model/types.ts'
-import { entriesOf } from './edits.ts'
 import { editsInside, type Fold, recordOf, slots } from './fold.ts'
 
 /** The mark of these edits. */
@@ -16,8 +15,8 @@ export const SERVER = 'server'
 /** Shown in place of a result that the provider has cleared. */
 export const CLEARED = '[cleared by the provider]'
 
-export function isServerClear({ mark }: Pick<Edit, 'mark'>): boolean {
-  return mark === SERVER
+export function isServerClear<T extends Edit>(edit: T): edit is T & { target: PartTarget } {
+  return edit.mark === SERVER && edit.target.type === 'part'
 }
 
 /**
@@ -39,10 +38,12 @@ export function clearsMade(
   fold: Readonly<Fold>,
   count: number,
 ): Pick<Edit, 'target' | 'replacement' | 'mark' | 'why'>[] {
-  const known = new Set([...fold.records.values()].flatMap(({ edit }) => (isServerClear(edit) ? placeOf(edit) : [])))
+  const known = new Set(
+    [...fold.records.values()].flatMap(({ edit }) => (isServerClear(edit) ? placeOf(edit.target) : [])),
+  )
   const results = slots(fold).flatMap(({ from, range }) => (range === undefined ? resultsOf(fold, from) : []))
   return results.slice(0, count).flatMap(({ target, edit }) => {
-    if (edit || known.has(placeOf({ target }))) return []
+    if (edit || known.has(placeOf(target))) return []
     return [{ target, replacement: CLEARED, mark: SERVER, why: 'cleared by the provider, as the client asks' }]
   })
 }
@@ -68,7 +69,7 @@ function resultsOf(fold: Readonly<Fold>, entry: number): Result[] {
   const parts = fold.entries[entry]?.message?.parts ?? []
   return parts.flatMap((part, at) => {
     if (part.type !== 'tool-result') return []
-    const edit = edits.findLast(({ target }) => target.type === 'part' && target.part === at)
+    const edit = edits.findLast(({ target }) => target.part === at)
     return [{ result: part, edit, target: { type: 'part' as const, entry, part: at } }]
   })
 }
@@ -88,19 +89,17 @@ export function asOneRun(fold: Fold, event: Switch): Switch {
   const isUndo = event.type === 'revert'
   const own = event.edits.map(id => recordOf(fold, id, isUndo).edit).filter(isServerClear)
   // Without one of these edits the limit is infinite, and no other edit is beyond it.
-  const places = own.map(entryOf)
+  const places = own.map(({ target }) => placeOf(target))
   const limit = isUndo ? Math.min(...places) : Math.max(...places)
   const others = [...fold.records.values()].filter(({ edit, active }) => {
     if (active !== isUndo || !isServerClear(edit) || event.edits.includes(edit.id)) return false
-    return isUndo ? entryOf(edit) > limit : entryOf(edit) < limit
+    const place = placeOf(edit.target)
+    return isUndo ? place > limit : place < limit
   })
   return { ...event, edits: [...event.edits, ...others.map(({ edit }) => edit.id)] }
 }
 
-function entryOf({ target }: Edit): number {
-  return entriesOf(target).from
-}
-
-function placeOf({ target }: Pick<Edit, 'target'>): string {
-  return target.type === 'part' ? `${target.entry}.${target.part}` : ''
+/** A number that orders parts as they are in the session; no message has a million parts. */
+function placeOf({ entry, part }: PartTarget): number {
+  return entry * 1_000_000 + part
 }

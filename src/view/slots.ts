@@ -3,7 +3,7 @@
  * rebuilds only the slots that it touches, and only new slots are counted.
  */
 import { type Counter, messageBytes, messageTokens } from '../model/tokens.ts'
-import type { Message } from '../model/types.ts'
+import type { Message, PartTarget } from '../model/types.ts'
 import type { ActiveEdit } from './edits.ts'
 
 /** The messages shown for one entry, or for the entries of one outermost range edit, and the insertions behind them. */
@@ -20,6 +20,9 @@ export type Slot = {
 
 export type Span = { from: number; to: number }
 
+/** An active edit of a part of an entry. */
+export type PartEdit = ActiveEdit & { target: PartTarget }
+
 export type Inner = {
   slots: Slot[]
   /** The messages of all slots, in order. */
@@ -27,7 +30,7 @@ export type Inner = {
   /** Index in `flat` of each slot's first message; valid up to and including slot `offsetsUpTo`. */
   offsets: number[]
   offsetsUpTo: number
-  inEntry: Map<number, ActiveEdit[]>
+  inEntry: Map<number, PartEdit[]>
   behind: Map<number, ActiveEdit[]>
   ranges: ActiveEdit[]
   /** The ranges that show. */

@@ -88,9 +88,9 @@ export function turnsOf(timeline: Timeline): Turn[] {
     const turn = turns.at(-1)!
     turn.to = entry
     turn.ended = at
-    if (message) turn.tokens += timeline.theirs(messageTokens(message, fold.count))
+    turn.tokens += timeline.theirs(messageTokens(message!, fold.count))
     while (calls[call] && calls[call]!.entry <= entry) addCall(turn, timeline, calls[call++]!)
-    turn.errors += message?.parts.filter(isFailed).length ?? 0
+    turn.errors += message!.parts.filter(isFailed).length
   }
   countTools(timeline, turns)
   return turns

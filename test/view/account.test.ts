@@ -293,13 +293,14 @@ describe('rent', () => {
   })
 
   test('is shared out in the order of the prompt: what is read from the cache, then what is written', () => {
-    const told = { input: 400, cacheRead: 400, cacheWrite: 0, output: 0 }
+    const models = { round: { ...PRICES.round, write: 1.25 } }
+    const told = { input: 200, cacheRead: 400, cacheWrite: 200, output: 0 }
     const messages = [text('x'.repeat(300)), text('y'.repeat(300))].map(part => entry(says('user', part)))
-    const one = timelineOf([...messages, entry(says('assistant', text(''))), used(told)])
+    const one = timelineOf([...messages, entry(says('assistant', text(''))), used(told)], undefined, models)
     const [{ sent, overhead, paid }] = one.calls as [(typeof one.calls)[number]]
     const cached = sent.tokens / 2
     assert.ok(cached > overhead && cached < overhead + 600)
-    const weights = { front: overhead * 0.1, rest: (cached - overhead) * 0.1 + (600 - (cached - overhead)) * 1 }
+    const weights = { front: overhead * 0.1, rest: (cached - overhead) * 0.1 + (600 - (cached - overhead)) * 1.25 }
     const rate = paid.dollars / (weights.front + weights.rest)
     const { kind } = rentOf(one)
     near(kind.find(({ name }) => name === 'system prompt + tools')!.dollars, weights.front * rate)
@@ -398,6 +399,18 @@ describe('turns', () => {
     assert.ok(turns[0]!.tokens > 400 && turns[1]!.tokens < 200)
   })
 
+  test('and sessions are titled with the first paragraph of the request, on one line and cut to a length', () => {
+    const titles = (request: string) => {
+      const timeline = timelineOf([entry(says('user', text(request)))])
+      return [turnsOf(timeline)[0]!.title, summaryOf(timeline).title]
+    }
+    assert.deepEqual(titles('mend it\n\nIt was whole.'), ['mend it', 'mend it'])
+    assert.deepEqual(titles('/compact'), ['/compact', '/compact'])
+    const [turn, session] = titles('word\n '.repeat(200)) as [string, string]
+    assert.deepEqual([turn.length, session.length], [90, 120])
+    assert.ok([turn, session].every(title => /^(word ?)+.*…$/.test(title)))
+  })
+
   test('of a fork cost what its own calls cost', () => {
     const [first, second] = turnsOf(timelineOf(EVENTS, { events: 8, entries: 5 }))
     assert.deepEqual([first!.dollars, first!.saved, first!.calls], [0, 0, 2])
@@ -428,6 +441,29 @@ describe('turns', () => {
         [4, true],
       ],
     )
+  })
+
+  test('tell calls with one id apart by their turns, from the first entry of a turn to the last', () => {
+    const twice = timelineOf([
+      entry(says('assistant', call('1', 'Bash', { command: `echo ${'long '.repeat(50)}` }))),
+      entry(result('1', 'Bash', 'none', true)),
+      entry(says('user', text('again'))),
+      entry(says('assistant', call('1', 'Bash', { command: 'make' }))),
+      entry(result('1', 'Bash', 'it is made')),
+      entry(says('user', text('and now?'))),
+      entry(says('assistant', call('1', 'Bash', { command: 'make' }))),
+    ])
+    const tools = turnsOf(twice).flatMap(turn => stepsOf(twice, turn).flatMap(step => step.tools))
+    assert.deepEqual(
+      tools.map(({ entry, error, about }) => [entry, error, about.length]),
+      [
+        [0, true, 90],
+        [3, false, 4],
+        [6, false, 4],
+      ],
+    )
+    const [failed, made, none] = tools.map(({ tokens }) => tokens)
+    assert.ok(failed! > 0 && made! > failed! && none === 0)
   })
 
   test('that nobody asked for are turn 0', () => {

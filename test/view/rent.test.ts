@@ -2,10 +2,10 @@
  * The rent of a session is its cost, distributed: every list adds up to the whole, whatever happened in the session.
  */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import type { Event, Message, Usage } from '../../src/model/types.ts'
+import { describe, test } from 'node:test'
+import type { Edit, Event, Message, Part, Usage } from '../../src/model/types.ts'
 import { modelInfo } from '../../src/providers/models.ts'
-import { addRents, largestRows, RENT_BY, rentOf } from '../../src/view/rent.ts'
+import { addRents, largestRows, RENT_BY, type RentRow, rentOf } from '../../src/view/rent.ts'
 import { Timeline } from '../../src/view/timeline.ts'
 import { summaryOf } from '../../src/view/totals.ts'
 import { count } from '../laws/law.ts'
@@ -65,6 +65,54 @@ test('every list adds up to what was paid', () => {
     }),
     { numRuns: 200 },
   )
+})
+
+describe('a session of two calls', () => {
+  const models = {
+    round: { input: 1_000_000, output: 0, read: 0.1, write: 1.25, window: 100_000, minimum: 0, scale: 2 },
+  }
+  const rentAfter = (...events: Event[]) => {
+    const model = modelInfo('round', models)
+    const timeline = new Timeline({ count: words => words.length, model, name: 'round', models, overhead: 100 })
+    for (const [seq, event] of events.entries()) timeline.take({ seq, at: 1000 + seq, event })
+    return rentOf(timeline)
+  }
+  const entry = (role: 'user' | 'assistant', ...parts: Part[]): Event => ({ type: 'entry', message: { role, parts } })
+  const text = (words: string): Part => ({ type: 'text', text: words })
+  const edit = (target: Edit['target'], by: Edit['by'], replacement: Edit['replacement']): Event => {
+    return { type: 'edit', edits: [{ id: `by ${by}`, target, replacement, by, why: '', saved: 0 }] }
+  }
+  const rent = rentAfter(
+    entry('user', text('0123456789'), text('go')),
+    entry('assistant', { type: 'reasoning', text: '' }, text('on')),
+    edit({ type: 'part', entry: 0, part: 0 }, 'policy:thrifty', null),
+    edit({ type: 'range', from: 1, to: 1 }, 'agent', { messages: [{ role: 'assistant', parts: [text('so far')] }] }),
+    entry('user', text('and?')),
+    entry('assistant', text('done')),
+  )
+  const rowOf = (by: (typeof RENT_BY)[number], name: string) => rent[by].find(row => row.name === name)
+
+  test('lists tokens by the count of the provider', () => {
+    assert.equal(rowOf('kind', 'system prompt + tools')!.tokens, 2 * 2 * 100)
+    assert.equal(rowOf('kind', 'summaries and notes')!.tokens, 2 * 6)
+  })
+
+  test('lists what an edit hides, and nothing that was empty from the beginning', () => {
+    const { tokens, saved } = rowOf('edit', 'policy:thrifty')!
+    assert.ok(tokens === 0 && saved > 0)
+    assert.equal(rowOf('kind', 'reasoning'), undefined)
+  })
+
+  test('has the tokens of all rows in a shortened list', () => {
+    const tokens = (rows: readonly RentRow[]) => rows.reduce((sum, row) => sum + row.tokens, 0)
+    assert.equal(tokens(largestRows(rent.kind, 1)), tokens(rent.kind))
+  })
+
+  test('can have a report that counts nothing', () => {
+    const usage: Usage = { input: 0, cacheRead: 0, output: 0 }
+    const { kind } = rentAfter(entry('user', text('go')), entry('assistant', text('on')), { type: 'usage', usage })
+    assert.ok(kind.every(({ dollars, tokens }) => Number.isFinite(dollars) && Number.isFinite(tokens)))
+  })
 })
 
 test('a text that is carried for longer pays more, and the cache makes it cheap', () => {

@@ -5,12 +5,14 @@ import { isPalimpsestError } from '../../src/model/errors.ts'
 import type { Author, Edit, Event, Message, Part, Replacement, Target } from '../../src/model/types.ts'
 import { modelInfo } from '../../src/providers/models.ts'
 import { STALE } from '../../src/view/binding.ts'
-import { foldAll, shown } from '../../src/view/fold.ts'
+import { addEntry, foldAll, shown } from '../../src/view/fold.ts'
 import { assertAllowed, assertRevertible, tryLegal } from '../../src/view/scope.ts'
 import { count } from '../laws/law.ts'
 import { bash, says, user } from '../policies/talk.ts'
 
 const PLAIN = modelInfo('claude-sonnet-4-5')
+const RESPONSES = modelInfo('gpt-5')
+const CHAT = modelInfo('gpt-4o')
 const BINDING = { ...PLAIN, binding: 'refuse' as const, bindsReasoning: true }
 
 const range = (from: number, to: number): Target => ({ type: 'range', from, to })
@@ -132,6 +134,53 @@ describe('an edit of a part', () => {
     assert.equal(refusal(running, [edit(part(1, 0), drop)]), 'running-reasoning')
     const over = stateOf([user('a'), thinks(call), result, says('b'), user('c')])
     assert.equal(refusal(over, [edit(part(1, 0), drop)]), undefined)
+    const own = stateOf([user('a'), says('b'), thinks(user('c'))])
+    assert.equal(refusal(own, [edit(part(2, 0), drop)]), undefined, 'the turn begins behind the request')
+  })
+
+  test('of an entry whose content is not loaded is not judged by its parts', () => {
+    const fold = stateOf([user('a')])
+    addEntry(fold, { seq: 1, at: 0, message: undefined, role: 'assistant' })
+    assert.equal(refusal(fold, [edit(part(1), { replacement: '-' })]), undefined)
+  })
+
+  describe('may not drop the last thing that reasoning led to, at OpenAI', () => {
+    const [drop, shorten] = [null, 'x']
+    /** R: reasoning, T: a text; before the edit that drops `part`, other parts are edited. */
+    const cases: [parts: string, part: number, refused: boolean, why: string, before?: [number, Replacement][]][] = [
+      ['RT', 1, true, 'it is the only one'],
+      ['RTT', 1, false, 'another text follows'],
+      ['RTT', 2, false, 'another text comes first'],
+      ['RTRT', 1, true, 'the next part is other reasoning'],
+      ['RTRT', 3, true, 'it is the only one of the second reasoning'],
+      ['RTTR', 1, false, 'another text follows before other reasoning'],
+      ['T', 0, false, 'there is no reasoning'],
+      ['TT', 1, false, 'there is no reasoning'],
+      ['TRT', 0, false, 'the reasoning is behind it'],
+      ['TRT', 2, true, 'the text before the reasoning does not count'],
+      ['RTT', 1, true, 'the other text is dropped', [[2, drop]]],
+      ['RTT', 2, true, 'the other text is dropped', [[1, drop]]],
+      ['RTT', 1, false, 'the other text is only shortened', [[2, shorten]]],
+      ['RTT', 2, false, 'the other text is only shortened', [[1, shorten]]],
+      ['RTRT', 1, false, 'the other reasoning is dropped, so the last text belongs to this one', [[2, drop]]],
+    ]
+    for (const [letters, index, refused, why, before = []] of cases) {
+      test(`${letters}, part ${index}: ${why}`, () => {
+        const parts = [...letters].map((type): Part => ({ type: type === 'R' ? 'reasoning' : 'text', text: 'x' }))
+        const edits = before.map(([at, replacement], i) => edit(part(1, at), { replacement, id: `e${i}` }))
+        const more: Event[] = edits.length > 0 ? [{ type: 'edit', edits }] : []
+        const fold = stateOf([user('a'), { role: 'assistant', parts }, user('b'), says('c')], more)
+        const last = edit(part(1, index), { replacement: drop })
+        assert.equal(refusal(fold, [last], RESPONSES), refused ? 'reasoning-pair' : undefined)
+        assert.equal(refusal(fold, [last], PLAIN), undefined, 'other providers take it')
+      })
+    }
+
+    test('reasoning itself may be dropped, where it is not sent in pairs', () => {
+      const parts: Part[] = ['text', 'reasoning', 'reasoning'].map(type => ({ type: type as 'text', text: 'x' }))
+      const fold = stateOf([user('a'), { role: 'assistant', parts }, user('b'), says('c')])
+      assert.equal(refusal(fold, [edit(part(1, 2), { replacement: drop })], CHAT), undefined)
+    })
   })
 })
 
@@ -145,6 +194,8 @@ describe('a range in a running loop', () => {
     assert.equal(refusal(stateOf(loop), [edit(range(0, 2))]), 'loop-without-reasoning')
     const told = stateOf([user('do it'), { ...user('be brief'), role: 'system' }, ...loop.slice(1)])
     assert.equal(refusal(told, [edit(range(1, 3))]), 'loop-without-reasoning')
+    const long = stateOf([...loop, ...bash('make', 'c')])
+    assert.equal(refusal(long, [edit(range(1, 4))]), 'loop-without-reasoning', 'its first step counts')
   })
 
   test('may go to the end, or up to a step that reasons too', () => {
@@ -156,6 +207,8 @@ describe('a range in a running loop', () => {
     assert.equal(refusal(stateOf([user('do it'), call, result, more, its]), [edit(range(1, 2))]), undefined)
     const second = stateOf([user('a'), thinks(says('b')), ...loop])
     assert.equal(refusal(second, [edit(range(0, 1))]), undefined)
+    const plain = stateOf([user('a'), thinks(says('b')), user('do it'), call, result, more, its])
+    assert.equal(refusal(plain, [edit(range(1, 4))]), undefined, 'reasoning before the loop does not count')
     const third = stateOf([user('a'), thinks(says('b')), user('c'), says('d')])
     assert.equal(refusal(third, [edit(range(0, 2))]), undefined)
   })
@@ -201,6 +254,26 @@ describe('an event that is tried', () => {
     assert.deepEqual(shown(fold), before)
   })
 
+  test('of the engine alone is never refused: it records what has happened', () => {
+    const messages = [user('a'), call, result, user('b')]
+    const [engine, agent] = [edit(range(0, 1), { by: 'engine' }), edit(range(3, 3), { id: 'other' })]
+    const fold = stateOf(messages)
+    attempt(fold, engine)
+    assert.equal(shown(fold).length, 3)
+    assert.throws(() => attempt(stateOf(messages), engine, agent), { code: 'VIEW_ILLEGAL' })
+  })
+
+  test('tells when the view is legal after it, and only then', () => {
+    let told = 0
+    const isLegal = () => told++
+    const options = { seq: 99, rules, isLegal }
+    const event: Event = { type: 'edit', edits: [edit(range(0, 0))] }
+    tryLegal(stateOf([user('a'), says('b')]), event, options)
+    assert.equal(told, 1)
+    tryLegal(stateOf([user('a'), result, user('b')]), event, options)
+    assert.equal(told, 1, 'the view was broken before')
+  })
+
   test('is not to blame for what was broken before, only for what it adds', () => {
     const fold = stateOf([user('a'), result, user('b'), call, result, user('c')])
     attempt(fold, edit(range(5, 5)))
@@ -221,6 +294,19 @@ test('reasoning that was left out is not put back where the provider would refus
     code: 'VIEW_ILLEGAL',
     message: /bound-reasoning/,
   })
+  assert.throws(
+    () =>
+      assertRevertible(
+        [
+          { ...stale, id: 'e1' },
+          { ...stale, id: 'e2' },
+        ],
+        refusing,
+      ),
+    {
+      message: /undoing e1 would/,
+    },
+  )
   assertRevertible([edit(part(0))], refusing)
   assertRevertible([stale], { ...PLAIN, binding: 'none' })
 })

@@ -1,8 +1,18 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import type { Message } from '../../src/model/types.ts'
+import { describe, test } from 'node:test'
+import type { Edit, Event, Message, Part, Target } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
-import { activeClears, CLEARED, clearedCalls, clearsMade, clearsToAsk, SERVER } from '../../src/view/server-clears.ts'
+import { applyEvent, type Fold, foldAll } from '../../src/view/fold.ts'
+import {
+  activeClears,
+  asOneRun,
+  CLEARED,
+  clearedCalls,
+  clearsMade,
+  clearsToAsk,
+  SERVER,
+} from '../../src/view/server-clears.ts'
+import { count } from '../laws/law.ts'
 import * as fc from '../property.ts'
 
 const STEPS = 6
@@ -103,6 +113,110 @@ test('what a range hides is not asked for again, and ends nothing', async () => 
   await session.apply([{ target, replacement: { messages: [] }, why: 'test' }], 'user')
   assert.deepEqual(clearedCalls(session.fold), ['c1', 'c2', 'c3', 'c4'])
   await pal.close()
+})
+
+describe('two steps with two calls each', () => {
+  const called = (...ids: string[]): Message[] => [
+    { role: 'assistant', parts: ids.map((id): Part => ({ type: 'tool-call', id, name: 'bash', input: {} })) },
+    { role: 'tool', parts: ids.map((id): Part => ({ type: 'tool-result', id, name: 'bash', output: `of ${id}` })) },
+  ]
+  const messages: Message[] = [
+    { role: 'user', parts: [{ type: 'text', text: 'go' }] },
+    ...called('c0', 'c1'),
+    ...called('c2', 'c3'),
+  ]
+  const place = (entry: number, part: number): Target => ({ type: 'part', entry, part })
+  const places = [place(2, 0), place(2, 1), place(4, 0), place(4, 1)]
+  const edit = (id: string, target: Target, more: Partial<Edit> = {}): Edit => {
+    return { id, target, replacement: 'short', by: 'user', why: 'test', saved: 0, ...more }
+  }
+  const clear = (n: number, by: Edit['by'] = 'engine', id = `s${n}`) =>
+    edit(id, places[n]!, { by, mark: SERVER, replacement: CLEARED })
+  const foldOf = (...edits: Edit[]): Fold => {
+    const events: Event[] = messages.map(message => ({ type: 'entry', message }))
+    if (edits.length > 0) events.push({ type: 'edit', edits })
+    return foldAll(
+      events.map((event, seq) => ({ seq, at: 0, event })),
+      count,
+    )
+  }
+  const follow = (fold: Fold, event: Event) => applyEvent(fold, event, { seq: 99, at: 0 })
+  const all = () => foldOf(clear(0), clear(1), clear(2), clear(3))
+
+  test('are one run of four results: undoing one of them undoes those behind it, also in its own message', () => {
+    const undo = (id: string) => asOneRun(all(), { type: 'revert', edits: [id], by: 'user' }).edits
+    assert.deepEqual(['s0', 's1', 's2', 's3'].map(undo), [
+      ['s0', 's1', 's2', 's3'],
+      ['s1', 's2', 's3'],
+      ['s2', 's3'],
+      ['s3'],
+    ])
+    const fold = all()
+    follow(fold, { type: 'revert', edits: ['s0', 's1', 's2', 's3'], by: 'user' })
+    const redo = (id: string) => asOneRun(fold, { type: 'reapply', edits: [id], by: 'user' }).edits
+    assert.deepEqual(['s0', 's1', 's2', 's3'].map(redo), [
+      ['s0'],
+      ['s1', 's0'],
+      ['s2', 's0', 's1'],
+      ['s3', 's0', 's1', 's2'],
+    ])
+  })
+
+  test('a second clearing of the same result is neither behind nor before the first', () => {
+    const fold = foldOf(clear(0), clear(0, 'engine', 'again'))
+    assert.deepEqual(asOneRun(fold, { type: 'revert', edits: ['s0'], by: 'user' }).edits, ['s0'])
+    follow(fold, { type: 'revert', edits: ['s0', 'again'], by: 'user' })
+    assert.deepEqual(asOneRun(fold, { type: 'reapply', edits: ['s0'], by: 'user' }).edits, ['s0'])
+  })
+
+  test('the run ends at the first result that is not cleared, within a message too', () => {
+    assert.deepEqual(clearedCalls(foldOf(clear(0), clear(2))), ['c0'])
+    assert.deepEqual(clearedCalls(foldOf(clear(1))), [])
+    const shortened = foldOf(edit('e1', { type: 'part', entry: 2, part: 0, leaf: 0, span: [0, 1] }), clear(0))
+    assert.deepEqual(clearedCalls(shortened), ['c0'], 'the last edit of a result counts')
+  })
+
+  test('clearings of a policy are asked for while they are in force', () => {
+    const fold = foldOf(clear(0, 'policy:thrifty'))
+    assert.deepEqual(clearsToAsk(fold), ['c0'])
+    follow(fold, { type: 'revert', edits: ['s0'], by: 'user' })
+    assert.equal(clearsToAsk(fold), undefined)
+  })
+
+  test('a result that somebody shortened and restored can be cleared', () => {
+    const fold = foldOf(edit('e1', places[0]!))
+    assert.deepEqual(
+      clearsMade(fold, 2).map(({ target }) => target),
+      [places[1]],
+    )
+    follow(fold, { type: 'revert', edits: ['e1'], by: 'user' })
+    assert.deepEqual(
+      clearsMade(fold, 2).map(({ target }) => target),
+      places.slice(0, 2),
+    )
+  })
+
+  test('a mark on anything but a part clears nothing', () => {
+    const marked = foldOf(edit('e1', { type: 'entry', entry: 2 }, { mark: SERVER, replacement: { messages: [] } }))
+    assert.deepEqual([activeClears(marked), clearsToAsk(marked)], [[], undefined])
+  })
+
+  test('results inside a range are skipped, also where the range begins with them', () => {
+    const hidden = [1, 2].map(at =>
+      edit(`e${at}`, { type: 'range', from: at, to: at }, { replacement: { messages: [] } }),
+    )
+    const fold = foldOf(...hidden, clear(2), clear(3))
+    assert.deepEqual(clearedCalls(fold), ['c2', 'c3'])
+    assert.deepEqual(
+      clearsMade(foldOf(...hidden), 1).map(({ target }) => target),
+      [places[2]],
+    )
+  })
+
+  test('nothing is asked for where an edit shows calls of its own: the provider would count them', () => {
+    const own = edit('e9', { type: 'after', entry: 0 }, { replacement: { messages: called('x') } })
+    assert.deepEqual(clearedCalls(foldOf(clear(0), own)), [])
+  })
 })
 
 function isCleared({ parts }: Message): boolean {

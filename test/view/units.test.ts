@@ -33,6 +33,26 @@ test('a unit is in the turn of as many answers as came before it; a result is wi
   assert.equal(units.all[2]?.call, units.all[1]?.call)
 })
 
+test('a unit has the number of characters of its texts; a call and its result have the id of the call', () => {
+  const units = createUnits()
+  extendUnits(
+    units,
+    foldOf([
+      { role: 'assistant', parts: [{ type: 'tool-call', id: 'c1', name: 'edit', input: { a: 'four', b: 'and 5' } }] },
+      { role: 'tool', parts: [{ type: 'tool-result', id: 'c1', name: 'edit', output: 'done' }] },
+      user('hello'),
+    ]),
+  )
+  assert.deepEqual(
+    units.all.map(({ chars, callId }) => [chars, callId]),
+    [
+      [9, 'c1'],
+      [4, 'c1'],
+      [5, undefined],
+    ],
+  )
+})
+
 test('units that are made as a session grows are those of the whole session', () => {
   fc.assert(
     fc.property(anySession, fc.nat(), (messages, pick) => {
