@@ -1,5 +1,5 @@
 /**
- * * Where a path below a root leads, and its name for the model. test/tools/confinement proves that it never leads outside.
+ * Where a path below a root leads, and its name for the model. test/tools/confinement proves that it stays inside.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -8,7 +8,7 @@ import * as fc from '../property.ts'
 import { checkLaws } from './law.ts'
 import { session } from './sessions.ts'
 
-/** Picks for one edit, to be read against a session: numbers in [0, 1). */
+/** Random choices for one edit, scaled to a session: numbers in [0, 1). */
 type Pick = { kind: 'part' | 'leaf' | 'span' | 'add' | 'range' | 'insert'; where: number[]; text: string }
 
 const pick: fc.Arbitrary<Pick> = fc.record({
@@ -29,14 +29,14 @@ const edited = fc
       .map(undo => ({ messages, edits, undo })),
   )
 
-test('laws of edits hold on any session, with edits nested in edits, undone in any order', () => {
+test('the laws of edits hold on any session, with nested edits, undone in any order', () => {
   fc.assert(
     fc.property(edited, ({ messages, edits, undo }) => checkLaws({ messages, edits, undo })),
     { numRuns: 400 },
   )
 })
 
-test('two edits that overlap in part are refused, and both are named', () => {
+test('two edits that partly overlap are refused, and both are named', () => {
   const messages: Message[] = [{ role: 'user', parts: [{ type: 'text', text: 'abcdefghij' }] }]
   const first = edit('e1', { type: 'part', entry: 0, part: 0, leaf: 0, span: [2, 6] }, 'X')
   const second = edit('e2', { type: 'part', entry: 0, part: 0, leaf: 0, span: [4, 8] }, 'Y')
@@ -46,7 +46,7 @@ test('two edits that overlap in part are refused, and both are named', () => {
   })
 })
 
-test('of two edits with the same target the later shows, and the earlier comes back', () => {
+test('of two edits with the same target the later one shows, and after an undo the earlier one', () => {
   const messages: Message[] = [{ role: 'user', parts: [{ type: 'text', text: 'a long text' }] }]
   const target: Target = { type: 'part', entry: 0, part: 0 }
   const shownText = (text: string): Message[] => [{ role: 'user', parts: [{ type: 'text', text }] }]
@@ -54,7 +54,7 @@ test('of two edits with the same target the later shows, and the earlier comes b
   checkLaws({ messages, edits: [edit('e1', target, 'one'), edit('e2', target, 'two')], expect: shownText('two') })
 })
 
-test('a range swallows what is inserted inside it and leaves what is inserted behind it', () => {
+test('a range covers texts added inside it, but not those after it', () => {
   const text = (value: string): Message => ({ role: 'user', parts: [{ type: 'text', text: value }] })
   checkLaws({
     messages: ['a', 'b', 'c', 'd'].map(text),
@@ -67,7 +67,7 @@ test('a range swallows what is inserted inside it and leaves what is inserted be
   })
 })
 
-test('a text added at the end stays until an edit reaches the end, and comes back when that is undone', () => {
+test('a text added at the end stays until an edit covers the end, and returns when that is undone', () => {
   const messages: Message[] = [{ role: 'user', parts: [{ type: 'text', text: 'abcdefghij' }] }]
   const shownText = (text: string): Message[] => [{ role: 'user', parts: [{ type: 'text', text }] }]
   const id = edit('e1', { type: 'part', entry: 0, part: 0, leaf: 0, span: [10, 10] }, ' [id]')
@@ -126,7 +126,7 @@ function toEdit(messages: readonly Message[], { kind, where, text }: Pick): Omit
   if (leaves[leaf] === undefined) return []
   if (kind === 'leaf') return [{ target: { type: 'part', entry, part, leaf }, replacement: text, ...rest }]
   if (kind === 'add') {
-    // The end twice as often as any other place: that is where ids stand.
+    // The end is twice as likely as any other place, because ids are there.
     const at = d < 0.3 ? leaves[leaf].length : Math.floor(d * (leaves[leaf].length + 1))
     return [{ target: { type: 'part', entry, part, leaf, span: [at, at] }, replacement: text, ...rest }]
   }
@@ -137,7 +137,7 @@ function toEdit(messages: readonly Message[], { kind, where, text }: Pick): Omit
     : []
 }
 
-/** A stretch of whole steps, so that no call is separated from its result. */
+/** A range of whole steps, so that no call is separated from its result. */
 function legalRange(messages: readonly Message[], from: number, length: number): Target[] {
   const to = Math.min(messages.length - 1, from + Math.floor(length * 5))
   if (messages[from]!.role === 'tool' || !isBoundary(messages, to)) return []
@@ -145,14 +145,14 @@ function legalRange(messages: readonly Message[], from: number, length: number):
   return [{ type: 'range', from, to }]
 }
 
-/** Whether a message may be followed by something else: no result is still to come. */
+/** Whether another message may follow: no result is missing. */
 function isBoundary(messages: readonly Message[], index: number): boolean {
   const next = messages[index + 1]
   if (next?.role === 'tool' || next?.role === 'assistant') return false
   return messages[index]!.role !== 'assistant' || callsIn(messages[index]!).length === 0
 }
 
-/** Those of the edits, in order, that overlap none before them; numbered. */
+/** The edits, in order, that overlap no earlier one; numbered. */
 function laminar(edits: readonly Omit<Edit, 'id'>[]): Edit[] {
   const kept: Edit[] = []
   for (const candidate of edits) {

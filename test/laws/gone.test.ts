@@ -1,5 +1,5 @@
 /**
- * Deleted or redacted text is in no file of the home any more, neither in the pages of its databases nor in their logs.
+ * Deleted or redacted text is in no file of the home, neither in the pages of its databases nor in their logs.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -14,13 +14,13 @@ import * as fc from '../property.ts'
 
 const SESSIONS = 8
 
-/** Texts of several sessions in turn: pages of the database are split, and segments of the index merged, on the way. */
+/** Texts of several sessions in turn, so that pages of the database are split and segments of the index merged. */
 const said = fc.array(fc.record({ session: fc.nat(SESSIONS - 1), words: fc.integer({ min: 1, max: 400 }) }), {
   minLength: 60,
   maxLength: 120,
 })
 
-test('the words of a session that was deleted, and a text that was covered, are in no file of the home', async () => {
+test('words of a deleted session and redacted text are in no file of the home', async () => {
   await fc.assert(
     fc.asyncProperty(said, async texts => {
       await inHome(async home => {
@@ -43,7 +43,7 @@ test('the words of a session that was deleted, and a text that was covered, are 
   )
 })
 
-test('of a user who was forgotten, memory and the tables of the server hold no byte', async () => {
+test('memory and the tables of the server hold no byte of a deleted user', async () => {
   await inHome(async home => {
     const [memory, store] = [await openMemory({ home }), await openServerStore(home)]
     for (let n = 0; n < 40; n++) {
@@ -68,7 +68,7 @@ test('of a user who was forgotten, memory and the tables of the server hold no b
   })
 })
 
-/** One that recall keeps as a word of its own. */
+/** A word that recall indexes as one term. */
 function markOf(session: number): string {
   return `quux${'abcdefgh'[session]}zzy`
 }

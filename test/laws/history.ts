@@ -30,7 +30,7 @@ const ADDS = ['user', 'assistant', 'calls', 'answer', 'late', 'empty'] as const
 const EDITS = ['part', 'drop', 'leaf', 'span', 'entry', 'range', 'range', 'insert', 'batch'] as const
 const SWITCHES = ['undo', 'undo', 'redo'] as const
 
-/** Numbers in an operation are read against the session that there is then. */
+/** Numbers in an operation are scaled to the session at that moment. */
 export type Operation = {
   kind: (typeof ADDS)[number] | (typeof EDITS)[number] | (typeof SWITCHES)[number]
   at: number
@@ -59,10 +59,10 @@ export const history: fc.Arbitrary<History> = fc.record({
   order: fc.array(fc.nat(1000), { minLength: 12, maxLength: 12 }),
 })
 
-/** What an edit may be refused for: no other error, and none for an undo. */
+/** The codes with which an edit may be refused; an undo is never refused. */
 const REFUSALS = new Set(['VIEW_ILLEGAL', 'EDITS_OVERLAP', 'ENTRY_NOT_FOUND'])
 
-/** Lives a history; gives how many operations it had. */
+/** Plays a history and returns the number of its operations. */
 export async function checkHistory({ model, operations, order }: History): Promise<number> {
   const store = new SqliteLedger(':memory:')
   const pal = await openPalimpsest({ home: ':memory:', store, clock: () => NOW })
@@ -81,7 +81,7 @@ class Life {
   readonly #pal: Palimpsest
   readonly #model: string
   #session: Session
-  /** What was appended, as it was. */
+  /** The appended messages, unchanged. */
   readonly #entries: Message[] = []
   #calls = 0
   steps = 0
@@ -116,7 +116,7 @@ class Life {
     }
   }
 
-  /** Every edit in force is undone, the engine's too, in any order: none is refused. */
+  /** Undoes every active edit, also the engine's, in any order: none is refused. */
   async undoAll(order: readonly number[]): Promise<void> {
     for (let n = 0; ; n++) {
       const active = this.#session.edits().filter(record => record.active)
@@ -163,7 +163,7 @@ class Life {
     }
   }
 
-  /** A result of a call that waits, or of one that was given up. */
+  /** A result of a call that waits, or of one that was answered by the engine. */
   #result(late: boolean, at: number, said: Part): Message | undefined {
     const entries = this.#entries
     const answered = new Set(entries.flatMap(({ parts }) => parts.flatMap(p => (p.type === 'tool-result' ? p.id : []))))
@@ -187,7 +187,7 @@ class Life {
 
   #toEdit({ kind, at, size, pick, text }: Operation): Pick<Edit, 'target' | 'replacement' | 'why'>[] {
     const entries = this.#entries
-    // The newest entries twice as often: that is where calls are open.
+    // The newest entries are twice as likely, because open calls are there.
     const entry = at % 2 ? entries.length - 1 - (at % Math.min(3, entries.length)) : at % entries.length
     const { parts } = entries[entry]!
     const part = pick % Math.max(1, parts.length)
@@ -212,7 +212,7 @@ class Life {
     return of({ type: 'part', entry, part, leaf: 0, span: [start, Math.min(leaf.length, start + pick)] }, text)
   }
 
-  /** Mostly a text; sometimes nothing, an entry of the session, or half a step. */
+  /** Usually a text; sometimes nothing, an entry of the session, or half a step. */
   #shownInstead(entry: number, pick: number, text: string): Message[] {
     const said: Message = { role: 'user', parts: [{ type: 'text', text: `[${text}]` }] }
     if (pick === 0) return []
@@ -232,11 +232,11 @@ class Life {
     const defined = legalize(referenceView(this.#entries, this.#applied()), this.#rules())
     assertSame(withoutMarks(view.messages), withoutMarks(defined.messages), 'the view is as defined')
     this.#assertNewest(view.messages)
-    // One in two goes on with what was opened anew.
+    // Every second time, the test continues with the reopened session.
     if (this.steps % 2 === 0) this.#session = reopened
   }
 
-  /** The newest entry is in view unless an edit in force is of it, or the engine has put something in its place. */
+  /** The newest entry is in view unless an active edit covers it, or the engine has replaced it. */
   #assertNewest(messages: readonly Message[]): void {
     const last = this.#session.fold.entries.length - 1
     const newest = this.#entries[last]
@@ -250,7 +250,7 @@ class Life {
     }
   }
 
-  /** The edits in force, in the order in which they were last applied. */
+  /** The active edits, in the order in which they were last applied. */
   #applied(): Applied[] {
     const { inEntry, behind, ranges } = this.#session.fold.inner
     const active = [...ranges, ...[...inEntry.values()].flat(), ...[...behind.values()].flat()]
@@ -262,7 +262,7 @@ class Life {
   }
 }
 
-/** As deepEqual; most values are equal in their JSON already, which is found faster. */
+/** Like deepEqual, but compares the JSON first, which is faster and usually equal. */
 function assertSame(one: unknown, other: unknown, message: string): void {
   if (JSON.stringify(one) !== JSON.stringify(other)) assert.deepEqual(one, other, message)
 }

@@ -18,9 +18,9 @@ export const count = (text: string): number => Math.ceil(text.length / 4)
 export type LawCase = {
   messages: Message[]
   edits: Edit[]
-  /** In which order the edits are undone: indices into `edits`. */
+  /** The order in which the edits are undone: indices into `edits`. */
   undo?: number[]
-  /** What must show with all edits in force. */
+  /** The expected view with all edits active. */
   expect?: Message[]
 }
 
@@ -67,7 +67,7 @@ function note(applied: Applied[], event: Event, edits: readonly Edit[]): void {
     )
 }
 
-/** Incremental = from scratch, also after a round trip through JSON. */
+/** The fold gives the same incrementally and from scratch, also after a round trip through JSON. */
 export function assertSameAsFromScratch(fold: Fold, events: readonly Event[]): void {
   const wire: Event[] = parseJson(JSON.stringify(events))
   const fresh = foldAll(

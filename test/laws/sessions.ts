@@ -33,7 +33,7 @@ type Step = {
   said: string | undefined
   raw: boolean
   calls: { input: unknown; output: string | Part[]; isError: boolean }[]
-  /** How many of the calls get an answer; the rest is interrupted. */
+  /** The share of calls with an answer; the others are interrupted. */
   answered: number
   together: boolean
   reversed: boolean
@@ -51,7 +51,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   reversed: fc.boolean(),
 })
 
-/** A session that begins with a request and may be anything after it. */
+/** A session that begins with a request; anything may follow. */
 export const session: fc.Arbitrary<Message[]> = fc
   .array(step, { minLength: 1, maxLength: 9 })
   .map(steps => [{ role: 'user' as const, parts: [asText('Fix the login.')] }, ...steps.flatMap(toMessages)])

@@ -45,7 +45,7 @@ const change: fc.Arbitrary<Change> = fc.record({
 
 type Form = {
   model: string
-  /** A conversation that begins with a request, in the provider's form. */
+  /** A conversation in the provider's form that begins with a request. */
   write(steps: readonly Step[]): Wire[]
   read(list: Wire[], prompt: string): Message[]
   sent(messages: readonly Message[]): Wire[]
@@ -228,7 +228,7 @@ async function apply(session: Session, entries: readonly Message[], given: Chang
 }
 
 for (const [name, form] of Object.entries(FORMS)) {
-  test(`${name} refuses nothing of what any edits leave`, async () => {
+  test(`${name} accepts every request after any edits`, async () => {
     const lives = fc.tuple(fc.array(step, { minLength: 1, maxLength: 6 }), fc.array(change, { maxLength: 8 }))
     await fc.assert(
       fc.asyncProperty(lives, async ([steps, changes]) => {
@@ -240,7 +240,7 @@ for (const [name, form] of Object.entries(FORMS)) {
         let { messages } = await session.sync(entries)
         assert.deepEqual(form.sent(messages), form.sent(entries))
         for (const given of changes) {
-          // What a client does is taken in, whatever edits there are.
+          // Changes by a client are accepted, whatever edits there are.
           if (given.kind === 'prompt') ({ messages } = await session.sync(form.read(list, `You build ${given.at}.`)))
           else {
             await apply(session, entries, given).catch(error => {

@@ -14,7 +14,7 @@ import { ledgerStoreContract } from '../contracts/ledger-store.ts'
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-announced-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-// It tells of what happens, and is otherwise the store that is behind it.
+// It announces every change, and otherwise equals the store that it wraps.
 ledgerStoreContract('announced', async name =>
   announced(new SqliteLedger(join(folder, `${name.replace(/\W+/g, '-')}.sqlite`)), () => {}),
 )
@@ -23,7 +23,7 @@ const said = (text: string): Event => ({ type: 'entry', message: { role: 'user',
 
 const made = (session: string): SessionChange => ({ session, what: 'described', length: 0, at: 1 })
 
-test('an append is told with the new length and the time of its last event', async () => {
+test('an append is announced with the new length and the time of its last event', async () => {
   const told: SessionChange[] = []
   const store = announced(new SqliteLedger(':memory:'), change => told.push(change))
   await store.open('a', { at: 1, meta: '{}' })
@@ -37,7 +37,7 @@ test('an append is told with the new length and the time of its last event', asy
   ])
 })
 
-test('an append that came too late, or of nothing, is not told', async () => {
+test('an append that came too late, or was empty, is not announced', async () => {
   const told: SessionChange[] = []
   const inner = new SqliteLedger(':memory:')
   const store = announced(inner, change => told.push(change))
@@ -49,7 +49,7 @@ test('an append that came too late, or of nothing, is not told', async () => {
   assert.deepEqual(told, [made('a')])
 })
 
-test('what changes in what was written is told once it has: another meta, a redaction', async () => {
+test('changes of existing data are announced after they are made: new meta, a redaction', async () => {
   const told: SessionChange[] = []
   const store = announced(new SqliteLedger(':memory:'), change => told.push(change))
   await store.open('a', { at: 1, meta: '{}' })
@@ -69,7 +69,7 @@ test('what changes in what was written is told once it has: another meta, a reda
   )
 })
 
-test('a removal is told with the length 0, one for each session that was there', async () => {
+test('a removal is announced with the length 0, once for each existing session', async () => {
   const told: SessionChange[] = []
   const store = announced(new SqliteLedger(':memory:'), change => told.push(change))
   for (const id of ['a', 'b']) await store.open(id, { at: 1, meta: '{}' })
@@ -82,7 +82,7 @@ test('a removal is told with the length 0, one for each session that was there',
   ])
 })
 
-test('writes of the early store are told too, and a store without one has none', async () => {
+test('writes of the early store are announced too, and a store without one gets none', async () => {
   assert.equal(announced(new SqliteLedger(':memory:'), () => {}).early, undefined)
   const told: SessionChange[] = []
   const store = announced(new ThreadedLedger(join(folder, 'early.sqlite')), change => told.push(change))

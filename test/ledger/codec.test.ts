@@ -22,7 +22,7 @@ const holding = (value: unknown): Event => ({
 })
 const LARGE = 20_000
 
-/** What comes back of an event, and how much of it is stored in the row itself. */
+/** The event after a round trip, and the size of its row. */
 function roundTrip(event: Event): { event: Event; row: NewRow } {
   const row = encodeEvent(event, place)
   return { event: decodeEvent(row.body, row.contents ?? new Map()), row }
@@ -40,7 +40,7 @@ const key = fc.oneof(
     'k\ud800',
     'k\u0000',
   ),
-  // One character that JSON writes as an escape: what engines have misread.
+  // One character that JSON escapes: engines have misread such keys.
   fc.constantFrom('"', '\\', '\n', '\u0000', '\u001f', '\ud800', '\udfff'),
   fc.string({ unit: 'binary', maxLength: 6 }),
 )
@@ -59,7 +59,7 @@ const { json } = fc.letrec<{ json: unknown }>(tie => ({
 }))
 
 describe('events and rows', () => {
-  test('any JSON survives, whatever its keys and however large its texts', () => {
+  test('any JSON survives, with any keys and large texts', () => {
     fc.assert(
       fc.property(json, value => {
         const event = holding(value)
@@ -69,7 +69,7 @@ describe('events and rows', () => {
     )
   })
 
-  test('an object that looks like a reference is none, even if it names a text of the same event', () => {
+  test('an object that looks like a reference is not one, even if it names a text of the same event', () => {
     const large = 'x'.repeat(LARGE)
     const event = holding([large, { $content: contentHash(large) }, { $content: contentHash(large), more: 1 }])
     const { event: back, row } = roundTrip(event)
@@ -84,7 +84,7 @@ describe('events and rows', () => {
     assert.equal(Object.getPrototypeOf(event), Object.prototype)
   })
 
-  test('a large text is stored once beside the row, however often it occurs in it', () => {
+  test('a large text is stored once beside the row, even if it occurs several times', () => {
     const large = 'y'.repeat(LARGE)
     const { row } = roundTrip(holding({ a: large, b: [large, large] }))
     assert.ok(row.body.length < 1000)
@@ -98,7 +98,7 @@ describe('events and rows', () => {
     assert.equal(roundTrip(holding([longest, longest])).row.contents, undefined)
   })
 
-  test('the light form says which calls an entry makes and answers, without its content', () => {
+  test('the light form has the calls and answers of an entry, without its content', () => {
     const parts = [
       { type: 'text' as const, text: 'x'.repeat(LARGE) },
       { type: 'tool-call' as const, id: 'c1', name: 'bash', input: {} },
@@ -111,7 +111,7 @@ describe('events and rows', () => {
     assert.deepEqual(decodeLight(encodeEvent(holding(1), place).light), { role: 'user' })
   })
 
-  test('the light form of a file has the hash of what was there before, and tells an empty file from none', () => {
+  test('the light form of a file has the hash of the previous text, and distinguishes an empty file from none', () => {
     const wrote = { action: 'write', path: 'a.md', hash: 'h' } as const
     const lightOf = (before?: string | null) => {
       const event: Event = { type: 'file', ...wrote, ...(before === undefined ? {} : { before, after: 'x' }) }
@@ -124,7 +124,7 @@ describe('events and rows', () => {
     assert.equal(encodeEvent({ type: 'decision', text: 'x' }, place).light, '', 'other events have none')
   })
 
-  test('a content that is missing is an error that names it', () => {
+  test('a missing content is an error that names it', () => {
     const row = encodeEvent(holding('z'.repeat(LARGE)), place)
     assert.throws(() => decodeEvent(row.body, new Map()), {
       code: 'LEDGER_CORRUPT',
@@ -132,7 +132,7 @@ describe('events and rows', () => {
     })
   })
 
-  test('large texts with odd characters come back from a real database', async () => {
+  test('large texts with unusual characters come back from a real database', async () => {
     const store = new SqliteLedger(':memory:')
     await store.open('s', { at: 0, meta: '{}' })
     const ledger = new Ledger(store, 's')
@@ -176,7 +176,7 @@ describe('the hash chain', () => {
     })
   }
 
-  /** A store that only knows these rows. */
+  /** A store with only these rows. */
   function holdingRows(rows: readonly Row[], contents: ReadonlyMap<string, string>): LedgerStore {
     const no = async () => assert.fail('not asked for')
     return {
@@ -202,7 +202,7 @@ describe('the hash chain', () => {
     new Ledger(holdingRows(rows, contents), 's').verify()
   const corrupt = { code: 'LEDGER_CORRUPT' }
 
-  test('a chain that nobody touched verifies', async () => {
+  test('an unchanged chain verifies', async () => {
     const rows = chain()
     const placed = await verify(rows, contentsOf(rows))
     assert.deepEqual(
@@ -211,7 +211,7 @@ describe('the hash chain', () => {
     )
   })
 
-  test('any character changed in any field of any row is seen', async () => {
+  test('any changed character in any field of any row is detected', async () => {
     const rows = chain()
     const contents = contentsOf(rows)
     const field = fc.constantFrom('type' as const, 'light' as const, 'body' as const, 'hash' as const)
@@ -228,7 +228,7 @@ describe('the hash chain', () => {
     )
   })
 
-  test('a changed time or number is seen', async () => {
+  test('a changed time or number is detected', async () => {
     const rows = chain()
     for (const [index, row] of rows.entries()) {
       for (const change of [{ at: row.at + 1 }, { seq: row.seq + 1 }]) {
@@ -237,7 +237,7 @@ describe('the hash chain', () => {
     }
   })
 
-  test('a row dropped, doubled, swapped with another or put in is seen', async () => {
+  test('a dropped, repeated, swapped or added row is detected', async () => {
     const rows = chain()
     const contents = contentsOf(rows)
     const alien = encodeEvent({ type: 'decision', text: 'never' }, { prev: rows[1]!.hash, seq: 2, at: 0 })
@@ -253,7 +253,7 @@ describe('the hash chain', () => {
     }
   })
 
-  test('a content that was changed or lost is seen', async () => {
+  test('a changed or lost content is detected', async () => {
     const rows = chain()
     const contents = contentsOf(rows)
     const [hash] = [...contents.keys()]
@@ -261,7 +261,7 @@ describe('the hash chain', () => {
     await assert.rejects(verify(rows, new Map()), corrupt)
   })
 
-  test('rows lost at the end are seen by whoever has seen them', async () => {
+  test('rows lost at the end are detected with a kept head', async () => {
     const store = new SqliteLedger(':memory:')
     await store.open('s', { at: 0, meta: '{}' })
     const ledger = new Ledger(store, 's')
@@ -284,7 +284,7 @@ describe('the hash chain', () => {
   })
 })
 
-test('a body that cannot be read is a damaged ledger', () => {
+test('an unreadable body is a damaged ledger', () => {
   for (const body of ['', '{"type":"entry"', 'null', '"text"', '\u0000\u0000']) {
     assert.throws(() => decodeEvent(body, new Map()), { code: 'LEDGER_CORRUPT' })
     assert.throws(() => decodeLight(body), { code: 'LEDGER_CORRUPT' })

@@ -1,4 +1,4 @@
-/** Copying rows: what is missing is added, nothing that is there is changed, and the tally says which is which. */
+/** Copying rows: missing rows are added, existing ones are not changed, and the tally counts both. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CopyTally, copyRows } from '../../src/ledger/copy-rows.ts'
@@ -28,7 +28,7 @@ const things = fc
   .array(fc.tuple(fc.nat(9), fc.constantFrom('x', 'y', 'null', null)), { maxLength: 8 })
   .map(pairs => new Map(pairs))
 
-test('the copy has what it had and what was missing, and every row is counted once', () =>
+test('the copy keeps its rows and gets the missing ones, and every row is counted once', () =>
   fc.assert(
     fc.asyncProperty(things, things, async (source, target) => {
       const [from, to] = [await tableOf(source), await tableOf(target)]
@@ -47,7 +47,7 @@ test('the copy has what it had and what was missing, and every row is counted on
     }),
   ))
 
-test('rows of many pages are copied, and of those only the wanted ones', async () => {
+test('rows of many pages are copied, and only the requested ones', async () => {
   const source: Things = new Map(Array.from({ length: 450 }, (_, n) => [n, `body ${n}`]))
   const [from, to] = [await tableOf(source), await tableOf(new Map())]
   await from.run("INSERT INTO things VALUES ('b', 1, 'of another kind')")
@@ -61,7 +61,7 @@ test('rows of many pages are copied, and of those only the wanted ones', async (
   assert.equal(second.hash, first.hash)
 })
 
-test('a copy and the copy back have one hash, whatever the order of the columns', async () => {
+test('the copy and a copy back have the same hash, for any order of the columns', async () => {
   const from = await tableOf(new Map([[1, 'x']]))
   const columns = 'CREATE TABLE things (body TEXT, n INTEGER, kind TEXT, PRIMARY KEY (kind, n))'
   const to = new SqliteSql(':memory:', { migrations: [['things', columns]] })

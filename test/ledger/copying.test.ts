@@ -1,4 +1,4 @@
-/** Copies of ledgers: whatever was forked and removed, the copy is the same, and copying again or on changes nothing. */
+/** Copies of ledgers: the copy is the same after any forks and removals, and copying again or on changes nothing. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { encodeEvents, GENESIS } from '../../src/ledger/codec.ts'
@@ -24,7 +24,7 @@ async function make(store: SqliteLedger, id: string, at: number, parent?: { id: 
   await store.open(id, { at, meta: `{"title":"${at}"}`, ...(parent ? { parent } : {}) })
 }
 
-/** Everything that a reader of the store sees. */
+/** Everything that a reader of the store can see. */
 async function contentOf(store: SqliteLedger) {
   const sessions = (await store.list({ limit: 100 })).toSorted((a, b) => (a.id < b.id ? -1 : 1))
   const all = []
@@ -57,7 +57,7 @@ test('a copy has every session, fork, event and removed session of the source, a
         lengths.push(Math.max(0, seq + 1) + events)
       }
       if (removed !== null) await from.remove([`s${removed}`], { at: 7, by: 'user:ann' })
-      // A copy that was interrupted has some sessions, and the beginning of one.
+      // An interrupted copy has some sessions, and the beginning of one.
       const [first] = removed === 0 ? [] : await from.read('s0')
       if (first && interrupted > 10) {
         const row = (await from.find('s0'))!
@@ -83,7 +83,7 @@ describe('a copy', () => {
     return { from, to }
   }
 
-  test('says how far it is, and counts what it did', async () => {
+  test('reports its progress, and counts its actions', async () => {
     const { from, to } = await open()
     await make(from, 'empty', 2)
     const told: unknown[] = []
@@ -97,7 +97,7 @@ describe('a copy', () => {
     assert.deepEqual(await copyLedger(from, to), { sessions: 1, events: 1, already: 1, removed: 0 })
   })
 
-  test('goes on from a target that is longer, and leaves it so', async () => {
+  test('accepts a longer target, and does not change it', async () => {
     const { from, to } = await open()
     await copyLedger(from, to)
     await append(to, 'one', 'c')
@@ -105,7 +105,7 @@ describe('a copy', () => {
     assert.equal((await to.find('one'))?.length, 3)
   })
 
-  test('leaves a session alone that is there with other events, and names it', async () => {
+  test('does not change a session with other events, and names it', async () => {
     const { from, to } = await open()
     await make(to, 'one', 1)
     await append(to, 'one', 'x')
@@ -114,7 +114,7 @@ describe('a copy', () => {
     assert.deepEqual(await contentOf(to), before)
   })
 
-  test('of one user has that user’s sessions alone, with all rows of a fork of somebody else’s, and no tombstones', async () => {
+  test("of one user has only that user's sessions, with all rows of a fork of another's, and no tombstones", async () => {
     const { from, to } = await open()
     const [ann, bob] = [ledgerId('ann', 'x'), ledgerId('bob', 'x')]
     await make(from, bob, 2)
@@ -137,7 +137,7 @@ describe('a copy', () => {
     assert.deepEqual(await contentOf(to), await contentOf(from))
   })
 
-  test('is refused the record of removed sessions where both have removed others', async () => {
+  test('does not get the record of removed sessions if both sides have removed different ones', async () => {
     const { from, to } = await open()
     await make(to, 'gone', 1)
     await to.remove(['gone'], { at: 7, by: 'user:bob' })
@@ -161,13 +161,13 @@ describe('a copy', () => {
     assert.deepEqual(told, ['one', 'b', 'a', 'c', 'd'])
   })
 
-  test('of a session that somebody writes at the target meanwhile is refused', async () => {
+  test('refuses a session that another process writes at the target meanwhile', async () => {
     const { from, to } = await open()
     const busy = Object.assign(storeWith(to, { append: async () => false }), { addTombstones: to.addTombstones })
     await assert.rejects(copyLedger(from, busy), { code: 'CONFLICT', message: /session one/ })
   })
 
-  test('proves the record of removed sessions, at the source and at the target', async () => {
+  test('checks the record of removed sessions, at the source and at the target', async () => {
     const { from, to } = await open()
     await from.remove(['one'], { at: 7, by: 'user:ann' })
     const forged = async () => (await from.tombstones()).map(one => ({ ...one, by: 'user:bob' }))
@@ -181,7 +181,7 @@ describe('a copy', () => {
   })
 })
 
-test('a long session is copied in batches, of bounded number and size', async () => {
+test('of a long session has batches of limited number and size', async () => {
   const [from, to] = [new SqliteLedger(':memory:'), new SqliteLedger(':memory:')]
   await make(from, 'many', 1)
   await append(from, 'many', ...Array.from({ length: 450 }, (_, n) => `${n}`))

@@ -14,7 +14,7 @@ const migrations: Migrations = [
   ['two', 'CREATE TABLE children (parent INTEGER REFERENCES parents (id))'],
 ]
 
-test('it has a log, waits for the disk and for others, and keeps references', () => {
+test('it uses a log, waits for the disk and for locks, and checks references', () => {
   const file = new SqliteFile(join(folder, 'pragmas.sqlite'), { migrations, busyMs: 123 })
   const settings = ['journal_mode', 'synchronous', 'busy_timeout', 'foreign_keys'].map(name => {
     return Object.values(file.get(`PRAGMA ${name}`)!)[0]
@@ -26,7 +26,7 @@ test('it has a log, waits for the disk and for others, and keeps references', ()
   assert.throws(() => file.get('SELECT 1'), { code: 'STORE_FAILED' })
 })
 
-test('a file that is up to date can be opened while another process writes it', () => {
+test('an up-to-date file can be opened while another process writes it', () => {
   const path = join(folder, 'busy.sqlite')
   const one = new SqliteFile(path, { migrations })
   one.transaction(() => {
@@ -37,7 +37,7 @@ test('a file that is up to date can be opened while another process writes it', 
   one.close()
 })
 
-test('a transaction that fails leaves nothing, and nothing that hinders the next', () => {
+test('a failed transaction changes nothing, and does not block the next', () => {
   const file = new SqliteFile(':memory:', { migrations })
   const add = (id: number) => file.run('INSERT INTO parents VALUES (?)', [id])
   const failing = () =>

@@ -33,7 +33,7 @@ async function open(path = ':memory:') {
   return { store, pal, step, stepsOf, found }
 }
 
-test('a step takes at most 512 events, and fewer where texts are long', async () => {
+test('a step takes at most 512 events, and fewer if texts are long', async () => {
   const { pal, store, stepsOf } = await open()
   const many = await pal.session('many')
   await many.append(...Array.from({ length: 1025 }, (_, i) => said(`note ${i}`)))
@@ -55,7 +55,7 @@ test('a step takes at most 512 events, and fewer where texts are long', async ()
   assert.equal(await stepsOf('many', 'long', 'large'), 0)
 })
 
-test('two processes that fill one index do each event once', async () => {
+test('two processes that fill one index handle each event once', async () => {
   const path = join(folder, 'two.sqlite')
   const [one, two] = [await open(path), await open(path)]
   const session = await one.pal.session('s')
@@ -71,7 +71,7 @@ test('two processes that fill one index do each event once', async () => {
   await Promise.all([one.store.close(), two.store.close()])
 })
 
-test('small segments are merged eight at a time, and what they hold is found as before', async () => {
+test('small segments are merged eight at a time, and searches find the same as before', async () => {
   const { store, pal, step, found } = await open()
   const session = await pal.session('s')
   const segments = async () => (await store.readIndex('all', { behind: false }).segments()).map(s => s.lengths.length)
@@ -94,7 +94,7 @@ test('small segments are merged eight at a time, and what they hold is found as 
   assert.deepEqual((await found('s', 'needle')).length, before.length + 56)
 })
 
-test('a result is found by its call, whichever step had the call, and in a fork', async () => {
+test('a result is found by its call, in whichever step the call was indexed, and in a fork', async () => {
   const { pal, step, found, stepsOf } = await open()
   const session = await pal.session('s')
   const call = (id: string, path: string): Message => {
@@ -116,7 +116,7 @@ test('a result is found by its call, whichever step had the call, and in a fork'
   assert.notEqual(await seqOf('f', 'white'), undefined)
 })
 
-test('a result is found by its own call of several, and by none that is more than 400 events before it', async () => {
+test('with several calls a result is found by its own, and by none more than 400 events before it', async () => {
   const { pal, stepsOf, found } = await open()
   const session = await pal.session('s')
   const call = (id: string, path: string) => ({ type: 'tool-call' as const, id, name: 'read_file', input: { path } })
@@ -154,7 +154,7 @@ test('a result is found by its own call of several, and by none that is more tha
   assert.deepEqual([(await found('t', 'quagga')).length, (await found('t', 'stripes')).length], [1, 1])
 })
 
-test('a hit says where in its part it is: the piece of a long text that has the word', async () => {
+test('a hit in a long text names the piece with the word', async () => {
   const { pal, store, stepsOf } = await open()
   const text = Array.from({ length: 900 }, (_, i) => `Paragraph ${i} has the word needle${i} and some more.`).join(
     '\n\n',
@@ -169,7 +169,7 @@ test('a hit says where in its part it is: the piece of a long text that has the 
   }
 })
 
-test('a damaged event, or a large text that is missing, leaves the rest to be found', async () => {
+test('a damaged event or a missing large text does not hide other results', async () => {
   const path = join(folder, 'damaged.sqlite')
   const { pal, store, stepsOf, found } = await open(path)
   const session = await pal.session('s')

@@ -7,13 +7,13 @@ const HASH = 'ab'.repeat(32)
 const HEAD = { session: 'a', events: 3, hash: HASH, at: 1 }
 const FILE = headsFile([HEAD], { sessions: 2, hash: HASH })
 
-test('what was printed is read back', () => {
+test('a printed file is read back', () => {
   assert.deepEqual(parseHeads(FILE, 'f'), { sessions: [HEAD], removed: { sessions: 2, hash: HASH } })
   const { removed: _, ...old } = FILE
   assert.deepEqual(parseHeads(old, 'f').removed, { sessions: 0, hash: '' }, 'a file from before there were tombstones')
 })
 
-test('anything else is no file of heads', () => {
+test('any other text is refused', () => {
   const wrong: unknown[] = [
     null,
     [],

@@ -1,4 +1,4 @@
-/** When the index is filled. `advance` is the test's own: it says what it was asked for and how much is left. */
+/** When the index is filled. `advance` is the test's: it records requests and returns whether work is left. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Advance, Indexer } from '../../src/ledger/indexer.ts'
@@ -6,7 +6,7 @@ import { PalimpsestError } from '../../src/model/errors.ts'
 
 type Asked = { sessions: readonly string[] | undefined; merge: boolean }
 
-/** An index with so many steps left for what was there before; each `fail` is thrown once. */
+/** An index with `behind` steps left for older events; each error of `fail` is thrown once. */
 function scripted({ behind = 0, fail = [] as Error[] } = {}) {
   const asked: Asked[] = []
   const failures = [...fail]
@@ -23,12 +23,12 @@ function scripted({ behind = 0, fail = [] as Error[] } = {}) {
 }
 
 const locked = () => new PalimpsestError('STORE_LOCKED', 'locked')
-/** Until the timer of the indexer, which does not hold the process, has run and all of its steps have followed. */
+/** Waits for the timer of the indexer, which does not keep the process alive, and for its steps. */
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise(resolve => setTimeout(resolve, 5))
 }
 
-test('appends that follow one another are indexed together, once, and then what is behind', async () => {
+test('consecutive appends are indexed together and once, and then older events', async () => {
   const { indexer, asked } = scripted({ behind: 2 })
   indexer.appended('a')
   indexer.appended('b')
@@ -45,7 +45,7 @@ test('appends that follow one another are indexed together, once, and then what 
   assert.deepEqual(asked.at(-1), { sessions: ['c'], merge: true }, 'what was behind is done, and not looked at again')
 })
 
-test('when all is indexed nothing is looked at again, and nothing waits', async t => {
+test('when all is indexed there are no further steps and no timers', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { indexer, asked } = scripted({ behind: 1 })
   const soon = async () => {
@@ -64,7 +64,7 @@ test('when all is indexed nothing is looked at again, and nothing waits', async 
   assert.equal(asked.length, 2, 'closed')
 })
 
-test('what is appended while others are indexed is collected, and indexed together', async () => {
+test('appends during indexing are collected, and then indexed together', async () => {
   const asked: (readonly string[] | undefined)[] = []
   let goOn = () => {}
   const first = new Promise<void>(resolve => (goOn = resolve))
@@ -84,7 +84,7 @@ test('what is appended while others are indexed is collected, and indexed togeth
   assert.deepEqual(asked.slice(0, 3), [['a'], ['a'], ['b', 'c']])
 })
 
-test('sessions that wait together are indexed four at a time', async () => {
+test('waiting sessions are indexed four at a time', async () => {
   const { indexer, asked } = scripted()
   for (let i = 0; i < 8; i++) indexer.appended(`s${i}`)
   await until(() => asked.length >= 3)
@@ -95,7 +95,7 @@ test('sessions that wait together are indexed four at a time', async () => {
   await indexer.close()
 })
 
-test('a search waits for what is being indexed, and no longer once it is', async () => {
+test('a search waits for sessions that are being indexed, and only for those', async () => {
   const asked: Asked[] = []
   const held = Promise.withResolvers<void>()
   const indexer = new Indexer(async (sessions, { merge }) => {
@@ -118,7 +118,7 @@ test('a search waits for what is being indexed, and no longer once it is', async
   assert.equal(asked.length, 3, 'nothing was left')
 })
 
-test('waiting for its time keeps no process from ending, and closing ends the waiting', async t => {
+test('the timer does not keep the process alive, and closing clears it', async t => {
   const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
   const { indexer, asked } = scripted({ behind: 2 })
   const before = timers()
@@ -135,7 +135,7 @@ test('waiting for its time keeps no process from ending, and closing ends the wa
   assert.deepEqual([asked.length, other.asked.length], [1, 1])
 })
 
-test('closing ends work that has no end', async () => {
+test('closing stops endless work', async () => {
   const asked: Asked[] = []
   const indexer = new Indexer(async (sessions, { merge }) => {
     asked.push({ sessions, merge })
@@ -147,7 +147,7 @@ test('closing ends work that has no end', async () => {
   assert.deepEqual(asked.at(-1), { sessions: ['a'], merge: false })
 })
 
-test('a session whose step failed is tried again with the next append', async () => {
+test('a session is tried again with the next append after a failed step', async () => {
   const { indexer, asked } = scripted({ fail: [new Error('disk')] })
   indexer.appended('a')
   await until(() => asked.length === 1)
@@ -158,7 +158,7 @@ test('a session whose step failed is tried again with the next append', async ()
   await indexer.close()
 })
 
-test('a search of one session has all of it; one of all sessions says when some are left out', async () => {
+test('a search of one session is complete; a search of all says if some are left out', async () => {
   const { indexer, asked } = scripted({ behind: 3 })
   assert.equal(await indexer.catchUp('a'), false)
   assert.deepEqual(asked, [{ sessions: ['a'], merge: false }])
@@ -171,14 +171,14 @@ test('a search of one session has all of it; one of all sessions says when some 
   await indexer.close()
 })
 
-test('what a search of all sessions left out is indexed afterwards, without another search', async () => {
+test('sessions left out of a search are indexed afterwards', async () => {
   const { indexer, asked } = scripted({ behind: 3 })
   assert.equal(await indexer.catchUp(undefined), true)
   await until(() => asked.some(({ merge }) => merge))
   await indexer.close()
 })
 
-test('a search of all sessions has what was appended here', async () => {
+test('a search of all sessions includes appends of this process', async () => {
   const { indexer, asked } = scripted()
   indexer.appended('a')
   await indexer.catchUp(undefined)
@@ -186,7 +186,7 @@ test('a search of all sessions has what was appended here', async () => {
   await indexer.close()
 })
 
-test('a search waits for whoever writes, and passes on every other failure at once', async () => {
+test('a search waits while the database is locked, and passes on other errors at once', async () => {
   const { indexer, asked } = scripted({ fail: [locked(), locked()] })
   assert.equal(await indexer.catchUp('a'), false)
   assert.equal(asked.length, 3)
@@ -197,7 +197,7 @@ test('a search waits for whoever writes, and passes on every other failure at on
   }
 })
 
-test('a search gives whoever writes the time to end', async () => {
+test('a search gives a writer time to finish', async () => {
   let isLocked = true
   const indexer = new Indexer(async () => {
     if (isLocked) throw locked()
@@ -208,7 +208,7 @@ test('a search gives whoever writes the time to end', async () => {
   await indexer.close()
 })
 
-test('closing indexes what was appended here, once, and nothing begins afterwards', async () => {
+test('closing indexes the appends of this process once, and nothing starts afterwards', async () => {
   const { indexer, asked } = scripted({ behind: 5 })
   indexer.appended('a')
   await indexer.close()

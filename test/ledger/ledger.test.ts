@@ -1,4 +1,4 @@
-/** A ledger over a store: its position after each way of reading, and what a kept head proves. */
+/** A ledger over a store: its position after each way of reading, and how it is checked against a kept head. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -16,7 +16,7 @@ async function written(): Promise<{ store: SqliteLedger; writer: Ledger }> {
   return { store, writer }
 }
 
-test('one that has loaded or caught up appends behind what is there; one that has not is beaten', async () => {
+test('a ledger that has loaded or caught up can append, another one comes too late', async () => {
   const { store, writer } = await written()
   const fresh = new Ledger(store, 'a')
   assert.equal(await fresh.append([said('too early')], 2), undefined)
@@ -38,7 +38,7 @@ test('one that has loaded or caught up appends behind what is there; one that ha
   )
 })
 
-test('a head that was kept is in the chain, also when more was appended; another is not', async () => {
+test('a kept head is found in the chain, also after more appends; a wrong one is not', async () => {
   const { store, writer } = await written()
   const kept = { session: 'a', ...writer.head }
   await writer.append([said('four')], 2)
@@ -51,7 +51,7 @@ test('a head that was kept is in the chain, also when more was appended; another
   await fails(5, kept.hash, /has 4 events, but the kept head has 5/)
 })
 
-test('a redaction explains a changed chain from the first event that it changed, and nothing that was kept later', async () => {
+test('a redaction explains a changed chain from its first changed event, but not for heads kept later', async () => {
   const { store, writer } = await written()
   const one = { session: 'a', events: 1, hash: (await store.read('a'))[0]!.hash }
   const all = { session: 'a', ...writer.head }
@@ -65,7 +65,7 @@ test('a redaction explains a changed chain from the first event that it changed,
   await assert.rejects(verify({ ...all, events: 4, hash: 'e'.repeat(64) }), { code: 'LEDGER_CORRUPT' })
 })
 
-test('an event says of a redaction only those texts that it covered', async () => {
+test('a redact event lists only texts that the redaction covered', async () => {
   const { store } = await written()
   await store.append('a', [])
   await store.redact(['a'], { text: 'two' }, { at: 2, by: 'alice' })
@@ -73,7 +73,7 @@ test('an event says of a redaction only those texts that it covered', async () =
   assert.equal(last!.event.type === 'redact' && last!.event.texts.length, 1)
 })
 
-test('what was said has the time that it was said at, to the millisecond, and all else the time of writing', async () => {
+test('a message keeps its own time, to the millisecond, and other events get the time of writing', async () => {
   const { store } = await written()
   const ledger = new Ledger(store, 'a')
   await ledger.load()
@@ -88,7 +88,7 @@ test('what was said has the time that it was said at, to the millisecond, and al
   )
 })
 
-test('loading leaves out the texts of entries and files, and has those of edits; each can be asked for', async () => {
+test('loading includes texts of edits, but not of entries and files; each can be requested', async () => {
   const store = new SqliteLedger(':memory:')
   await store.open('a', { at: 0, meta: '{}' })
   const large = (char: string) => char.repeat(20_000)
@@ -115,7 +115,7 @@ test('loading leaves out the texts of entries and files, and has those of edits;
   assert.deepEqual([...messages], [[0, events[0]!.type === 'entry' && events[0]!.message]])
 })
 
-test('a session that gets another id keeps its events and forks, for readers that knew it', async () => {
+test('a renamed session keeps its events and forks, for existing readers too', async () => {
   const { store } = await written()
   await store.open('b', { at: 0, meta: '{}', parent: { id: 'a', seq: 1 } })
   const before = [await store.read('a'), await store.read('b')]

@@ -127,7 +127,7 @@ const MEMORY: Kind = {
 }
 const SERVER: Kind = { file: 'server.sqlite', schemas: [SERVER_1, SERVER_2, SERVER_3], open: openServerStore }
 
-/** A home with a file of an earlier schema, and rows in it. */
+/** A home with rows in a file of an earlier schema. */
 function oldHome({ file, schemas }: Kind, version: number, fill: (db: DatabaseSync) => void): string {
   const home = freshHome()
   const db = new DatabaseSync(join(home, file))
@@ -139,7 +139,7 @@ function oldHome({ file, schemas }: Kind, version: number, fill: (db: DatabaseSy
   return home
 }
 
-/** The version of a file, its tables and indexes, and what SQLite says of it. */
+/** The version of a file, its tables and indexes, and SQLite's check of it. */
 function stateOf(home: string, file: string) {
   const db = new DatabaseSync(join(home, file))
   const version = Number(db.prepare('PRAGMA user_version').get()!['user_version'])
@@ -152,7 +152,7 @@ function stateOf(home: string, file: string) {
 }
 
 for (const kind of [LEDGER, MEMORY, SERVER]) {
-  test(`${kind.file}: every earlier schema is recorded and becomes that of a new file`, async () => {
+  test(`${kind.file}: every earlier schema is recorded and migrates to the current one`, async () => {
     const fresh = freshHome()
     await (await kind.open(fresh)).close()
     const newest = stateOf(fresh, kind.file)
@@ -166,7 +166,7 @@ for (const kind of [LEDGER, MEMORY, SERVER]) {
   })
 }
 
-/** Events as the first versions stored them, with a fork behind the first two. */
+/** Events in the format of the first versions, with a fork after the first two. */
 const EVENTS: Row[] = parseJson(readFileSync(join(import.meta.dirname, '../session/untyped-targets.json'), 'utf8'))
 const LARGE = 'x'.repeat(20_000)
 
@@ -180,7 +180,7 @@ function fillLedger(db: DatabaseSync): void {
 
 describe('a ledger', () => {
   for (const [index] of LEDGER.schemas.entries()) {
-    test(`of schema ${index + 1} verifies, shows what it showed, is searched and goes on`, async () => {
+    test(`of schema ${index + 1} verifies, shows the same, can be searched and can continue`, async () => {
       const home = oldHome(LEDGER, index + 1, fillLedger)
       {
         await using pal = await openPalimpsest({ home })
@@ -207,7 +207,7 @@ describe('a ledger', () => {
 
 describe('memory', () => {
   for (const [index] of MEMORY.schemas.entries()) {
-    test(`of schema ${index + 1} has its blocks and versions, and its open proposal is approved`, async () => {
+    test(`of schema ${index + 1} has its blocks and versions, and its open proposal can be approved`, async () => {
       const home = oldHome(MEMORY, index + 1, db => {
         db.exec(`
           INSERT INTO versions VALUES (1, 'v1', 'ann', 'about', 'About', 'tea', NULL, 1, 'user:ann', 'set', '', NULL);
@@ -232,7 +232,7 @@ describe('memory', () => {
   }
 })
 
-test('the server of schema 1 has its tokens and owners', async () => {
+test('the server of schema 1 keeps its tokens and owners', async () => {
   const home = oldHome(SERVER, 1, db => {
     db.exec(`
       INSERT INTO tokens VALUES ('t_1', 'hash', 'ann', 'user', 'laptop', 1, NULL, NULL);
@@ -247,7 +247,7 @@ test('the server of schema 1 has its tokens and owners', async () => {
   await store.close()
 })
 
-test('a step that fails leaves the file as it was, for others too', () => {
+test('a failed step leaves the file unchanged, also for other processes', () => {
   const path = join(freshHome(), 'x.sqlite')
   const first = [['first', 'CREATE TABLE a (x); INSERT INTO a VALUES (1)']] as const
   new SqliteFile(path, { migrations: first }).close()

@@ -1,4 +1,4 @@
-/** A database whose files are deleted or replaced under it: nothing is acknowledged that would be lost. */
+/** Database files that are deleted or replaced while open: nothing is acknowledged that would be lost. */
 import assert from 'node:assert/strict'
 import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -29,13 +29,13 @@ const CHANGES = {
 for (const change of ['deleted', 'replaced'] as const) {
   for (const suffix of ['', '-wal']) {
     for (const Store of [SqliteLedger, ThreadedLedger]) {
-      test(`a file that is ${change} is noticed before a write is acknowledged: ${Store.name}, sqlite${suffix}`, async () => {
+      test(`a ${change} file is detected before a write is acknowledged: ${Store.name}, sqlite${suffix}`, async () => {
         const path = join(folder, `${change}${suffix}-${Store.name}.sqlite`)
         const store = new Store(path)
         const ledger = new Ledger(store, 'a')
         for (const id of ['a', 'b', 'c']) await store.open(id, INIT)
         assert.ok(await ledger.append([EVENT], 0))
-        // The thread has opened the file, too: it would make a new log.
+        // The thread has opened the file, too: it would create a new log.
         await store.index('all')
         CHANGES[change](path + suffix)
         const noticed = { code: 'STORE_FAILED', message: new RegExp(`sqlite${suffix} was ${change}`) }
@@ -51,7 +51,7 @@ for (const change of ['deleted', 'replaced'] as const) {
       })
     }
 
-    test(`so is one of the memory, and of the tokens: sqlite${suffix} is ${change}`, async () => {
+    test(`memory and the token store detect it too: sqlite${suffix} is ${change}`, async () => {
       const home = mkdtempSync(join(folder, 'home-'))
       const noticed = { code: 'STORE_FAILED', message: new RegExp(`sqlite${suffix} was ${change}`) }
       const memory = await openMemory({ home, env: {} })

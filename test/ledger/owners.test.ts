@@ -29,7 +29,7 @@ const word = fc.string({
 })
 
 describe('ids', () => {
-  test('an owner and a name are read back as they were, and no two pairs share an id', () => {
+  test('an owner and a name are read back, and no two pairs share an id', () => {
     fc.assert(
       fc.property(word, word, word, word, (owner, name, other, another) => {
         const id = ledgerId(owner, name)
@@ -52,7 +52,7 @@ describe('ids', () => {
   })
 })
 
-test('the folder of a user is named after them, and by a hash where that would be too long', () => {
+test('the folder of a user has their name, or a hash if the name is too long', () => {
   assert.equal(userFolder('home', 'al.ice/x*'), join('home', 'users', 'al%2Eice%2Fx%2A'))
   assert.equal(userFolder('home', 'Zoé B'), join('home', 'users', '%5Ao%C3%A9%20%42'))
   assert.equal(userFolder('home', 'a'.repeat(200)), join('home', 'users', 'a'.repeat(200)))
@@ -60,7 +60,7 @@ test('the folder of a user is named after them, and by a hash where that would b
   assert.notEqual(userFolder('home', 'é'.repeat(90)), userFolder('home', 'é'.repeat(91)))
 })
 
-test('whatever one user asks for, another user’s sessions are neither found nor changed', async () => {
+test("one user's requests neither find nor change another user's sessions", async () => {
   const said = (text: string) => ({ role: 'user' as const, parts: [{ type: 'text' as const, text }] })
   await fc.assert(
     fc.asyncProperty(word, word, word, async (victim, thief, name) => {
@@ -87,7 +87,7 @@ test('whatever one user asks for, another user’s sessions are neither found no
   )
 })
 
-test('a session of somebody else is named in full, and never searched', async () => {
+test("another user's session needs its full id, and is never searched", async () => {
   const store = new SqliteLedger(':memory:')
   const said = (text: string) => ({ role: 'user' as const, parts: [{ type: 'text' as const, text }] })
   await using pal = await openPalimpsest({ home: ':memory:', store })
@@ -105,7 +105,7 @@ test('a session of somebody else is named in full, and never searched', async ()
   assert.deepEqual((await ownedBy('alice', store).find('fork'))?.parent, { id: 'home', seq: 0 })
 })
 
-test('a search in the store of one owner names sessions as they are called there', async () => {
+test('a search in the store of one owner names sessions without the owner', async () => {
   const store = new SqliteLedger(':memory:')
   await using pal = await openPalimpsest({ home: ':memory:', store })
   await (await pal.of('alice').session('x')).append({ role: 'user', parts: [{ type: 'text', text: 'petrichor' }] })
@@ -116,7 +116,7 @@ test('a search in the store of one owner names sessions as they are called there
   )
 })
 
-test('a user is known by the name of their folder, and no other name is taken for one', () => {
+test('a user is found by the name of their folder, and other names are not mistaken for one', () => {
   const name = fc.string({
     unit: fc.constantFrom('a', 'Z', '%', '2', 'E', '9', '.', '*', '/', 'é', '-', ' '),
     maxLength: 8,

@@ -28,7 +28,7 @@ function redacted(texts: RedactEvent['texts'], link = ''): RedactEvent {
 }
 
 describe('a text', () => {
-  test('is covered wherever it is, as it is and as JSON quotes it once and twice, and nothing else', () => {
+  test('is redacted everywhere, plain and quoted in JSON once or twice, and nothing else is', () => {
     const forms = fc.constantFrom(SECRET, quoted(SECRET), quoted(quoted(SECRET)))
     const between = fc.string().filter(text => !/[tale]/.test(text))
     fc.assert(
@@ -49,7 +49,7 @@ describe('a text', () => {
     )
   })
 
-  test('that is shorter than its mask is covered with stars', () => {
+  test('shorter than its mask is replaced by stars', () => {
     assert.equal(covering('a word here', 'word'), 'a **** here')
     assert.equal(covering('x'.repeat(16), 'x'.repeat(16)), '[redacted: text]')
     assert.equal(covering('xxxxxxxx!', 'xxxx'), '********!', 'one behind the other')
@@ -59,13 +59,13 @@ describe('a text', () => {
 describe('a pattern', () => {
   const matched = (text: string, source: string) => covered(text, placesIn(text, { pattern: toPattern(source) }))
 
-  test('is covered wherever it matches, by characters and not by halves of them', () => {
+  test('is redacted at every match, without splitting characters', () => {
     assert.equal(matched('AB-123 and AB-9, 🙂', '[A-Z]{2}-[0-9]+|.$'), '****** and ****, **')
     assert.equal(matched('aaa', 'x*'), 'aaa', 'an empty match covers nothing')
     assert.throws(() => toPattern('('), { code: 'INVALID_INPUT' })
   })
 
-  test('that takes exponential time is stopped, in an event and in a text', () => {
+  test('with exponential time is stopped, in an event and in a text', () => {
     const text = `${'a'.repeat(60)}!`
     const pattern = toPattern('(a+)+$')
     const refused = { code: 'INVALID_INPUT', message: /takes too long/ }
@@ -74,7 +74,7 @@ describe('a pattern', () => {
     assert.equal(matched('a fine text', 'fine'), 'a **** text')
   })
 
-  test('has a second for all its texts beyond what they take by their length, and a millisecond for each event', t => {
+  test('may take a second more than the length of all texts allows, and a millisecond for each event', t => {
     let [clock, takes] = [0, 400]
     const limits: number[] = []
     const { runInContext } = Script.prototype
@@ -91,7 +91,7 @@ describe('a pattern', () => {
     const pattern = toPattern('never')
     const look = () => placesIn('x'.repeat(100_000), { pattern })
     for (let i = 0; i < 4; i++) look()
-    // Ten milliseconds are for the length of the text, one is for the event.
+    // The length of the text allows ten milliseconds, the event one.
     assert.deepEqual(limits, [1000, 1000 - 389, 1000 - 2 * 389, 1])
     takes = 0
     look()
@@ -103,11 +103,11 @@ describe('a pattern', () => {
     assert.equal(limits.at(-1), 1000)
   })
 
-  test('that fails for another reason says so', () => {
+  test('with another error reports it', () => {
     assert.throws(() => placesIn('a', { pattern: /a/u }), TypeError)
   })
 
-  test('that takes linear time is never stopped, whatever the length of the texts', () => {
+  test('with linear time is never stopped, for texts of any length', () => {
     const text = `${'lorem ipsum '.repeat(100_000)}AB-1`
     const pattern = toPattern('AB-[0-9]')
     for (let i = 0; i < 20; i++) assert.equal(placesIn(text, { pattern }).length, 1)
@@ -117,7 +117,7 @@ describe('a pattern', () => {
 describe('a value', () => {
   const upper = (text: string) => text.toUpperCase()
 
-  test('keeps the words that name things, but not in the arguments of a tool, whose names are texts too', () => {
+  test('keeps identifying fields, except in the arguments of a tool, where names are redacted too', () => {
     const part = { type: 'tool-call', id: 'c', name: 'bash', input: { name: 'bob', list: ['a', { type: 'b' }], n: 1 } }
     assert.deepEqual(withTexts(part, upper), {
       type: 'tool-call',
@@ -144,7 +144,7 @@ describe('a value', () => {
 })
 
 describe('an event', () => {
-  test('is changed where it holds the text, and says which of its texts were', () => {
+  test('with the text is changed, and lists its changed texts', () => {
     const message: Message = { role: 'user', parts: [{ type: 'text', text: `see ${SECRET}` }, ...user('x').parts] }
     const change = redactEvent(entry(message), { text: SECRET }, 'salt')!
     assert.deepEqual(change.kinds, ['text'])
@@ -156,13 +156,13 @@ describe('an event', () => {
     assert.deepEqual([elsewhere.kinds, elsewhere.texts], [['text'], []], 'no client sends a decision')
   })
 
-  test('without it is left alone, and so is what another redaction says', () => {
+  test('without the text is not changed, and neither is the record of another redaction', () => {
     assert.equal(redactEvent(entry(user('plain')), { text: SECRET }, 'salt'), undefined)
     assert.equal(redactEvent(redacted([], SECRET), { text: SECRET }, 'salt'), undefined)
   })
 })
 
-test('what a client sends again is covered as it was in the ledger; other messages are the same objects', () =>
+test('messages that a client sends again are redacted as in the ledger; others are the same objects', () =>
   fc.assert(
     fc.property(anySession, fc.nat(), (messages, at) => {
       const held: Message = { role: 'user', parts: [{ type: 'text', text: `please ${SECRET} now` }] }
@@ -180,10 +180,10 @@ test('what a client sends again is covered as it was in the ledger; other messag
     { numRuns: 40 },
   ))
 
-describe('the link of a conversation', () => {
+describe('the hash that links a conversation', () => {
   const prompt: Message = { ...user('be brief'), role: 'system' }
 
-  test('is over its messages, without a system prompt in front', () => {
+  test('covers its messages, but no initial system prompt', () => {
     const link = linkOf(linkOf('', user('a')), says('b'))
     assert.equal(lastLink([{ event: entry(user('a')) }, { event: entry(says('b')) }]), link)
     assert.equal(lastLink([{ event: entry(prompt) }, { event: entry(user('a')) }, { event: entry(says('b')) }]), link)
@@ -194,7 +194,7 @@ describe('the link of a conversation', () => {
     assert.equal(lastLink([{ event: entry(prompt) }, { event: { type: 'decision', text: 'x' } }]), undefined)
   })
 
-  test('goes on from where a redaction was made', () => {
+  test('continues from a redaction', () => {
     const events = [{ event: entry(user('covered')) }, { event: redacted([], 'kept') }]
     assert.equal(lastLink(events), 'kept')
     assert.equal(lastLink([...events, { event: entry(says('b')) }]), linkOf('kept', says('b')))

@@ -1,4 +1,4 @@
-/** Sessions written again from their events: once, from where an earlier attempt stopped, and never over others. */
+/** Sessions restored from their events: once, continued after an interrupted attempt, and never over others. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -22,7 +22,7 @@ async function textsOf(store: SqliteLedger, id: string): Promise<unknown[]> {
   return placed.map(({ at, event }) => ({ at, event }))
 }
 
-test('all events are there, with their times; doing it again adds nothing', async () => {
+test('all events are restored with their times, and a second run adds nothing', async () => {
   const store = new SqliteLedger(':memory:')
   const events = said(2500)
   assert.deepEqual(await restoreEvents(store, 's', given(events)), { added: 2500 })
@@ -33,7 +33,7 @@ test('all events are there, with their times; doing it again adds nothing', asyn
   await store.close()
 })
 
-test('a session that has the first of them gets the rest; one that has more keeps what it has', async () => {
+test('a session with the first events gets the rest, and a longer one is not changed', async () => {
   const store = new SqliteLedger(':memory:')
   const events = said(7)
   await restoreEvents(store, 's', given(events.slice(0, 3)))
@@ -43,7 +43,7 @@ test('a session that has the first of them gets the rest; one that has more keep
   await store.close()
 })
 
-test('a session with other events is left as it is, and the first difference is named', async () => {
+test('a session with other events is not changed, and the first difference is named', async () => {
   const store = new SqliteLedger(':memory:')
   const events = said(4)
   await restoreEvents(store, 's', given(events))
@@ -53,7 +53,7 @@ test('a session with other events is left as it is, and the first difference is 
   await store.close()
 })
 
-test('a session that another process writes meanwhile is not written over', async () => {
+test('a session that another process writes meanwhile is not overwritten', async () => {
   const store = new SqliteLedger(':memory:')
   const theirs = said(1, 'theirs')
   const read = store.read.bind(store)
@@ -68,7 +68,7 @@ test('a session that another process writes meanwhile is not written over', asyn
   await store.close()
 })
 
-test('what another process writes between two batches ends it, and is told with what was added before', async () => {
+test('a write of another process between two batches ends the restore, with the number of added events', async () => {
   const store = new SqliteLedger(':memory:')
   const events = said(2500)
   await restoreEvents(store, 's', given(events.slice(0, 3)))
@@ -80,7 +80,7 @@ test('what another process writes between two batches ends it, and is told with 
   await store.close()
 })
 
-test('a fork shares the events of its parent where the parent is there and the same, else it has its own', async () => {
+test('a fork shares the events of its parent if the same parent exists, else it gets its own', async () => {
   const events = [...said(3), ...said(2, 'fork')]
   const parents: Record<string, readonly At[] | undefined> = {
     same: events.slice(0, 3),

@@ -1,4 +1,4 @@
-/** The index in SQLite alone: two processes at once, merging, and what is left of a removed session. */
+/** The index in SQLite alone: two processes at once, merging, and what remains of a removed session. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 const said = (text: string): Event => ({ type: 'entry', message: { role: 'user', parts: [{ type: 'text', text }] } })
 
 let files = 0
-/** A ledger that nobody indexes, with an index over the same file. */
+/** A ledger without an indexer, with an index over the same file. */
 async function open(...sessions: string[][]) {
   const path = join(folder, `${files++}.sqlite`)
   const store = new SqliteLedger(path, { indexes: false })
@@ -40,7 +40,7 @@ async function open(...sessions: string[][]) {
   return { db, store, index, append, close }
 }
 
-/** The same tables, with some answers of the test's own. */
+/** The same tables, with some scripted answers. */
 function withOwn(index: SqliteIndex, own: Partial<IndexTables>): IndexTables {
   return new Proxy(index as IndexTables, {
     get(target, name) {
@@ -52,7 +52,7 @@ function withOwn(index: SqliteIndex, own: Partial<IndexTables>): IndexTables {
 
 const sizes = (index: SqliteIndex) => index.segments().map(({ lengths }) => lengths.length)
 
-test('what another process indexed or merged in the middle of a step is not done again', async () => {
+test('work that another process does in the middle of a step is not repeated', async () => {
   const { index, append, close } = await open(['one'])
   const meanwhile = (work: () => void) =>
     withOwn(index, {
@@ -75,7 +75,7 @@ test('what another process indexed or merged in the middle of a step is not done
   await close()
 })
 
-test('a segment that another process has dropped is not merged', async () => {
+test('a segment that another process has removed is not merged', async () => {
   const { index, append, close } = await open([])
   for (let i = 0; i < 8; i++) {
     await append(1, `more ${i}`)
@@ -88,7 +88,7 @@ test('a segment that another process has dropped is not merged', async () => {
   await close()
 })
 
-test('eight segments with fewer than eight documents each are one class; larger ones are another', async () => {
+test('eight segments of fewer than eight documents are merged as one class, larger ones as another', async () => {
   const { index, append, close } = await open([])
   for (const [i, count] of [1, 2, 3, 4, 5, 6, 7, 8].entries()) {
     await append(1, ...Array.from({ length: count }, (_, n) => `note ${i} ${n}`))
@@ -102,7 +102,7 @@ test('eight segments with fewer than eight documents each are one class; larger 
   await close()
 })
 
-test('events without a text are done, and make no segment', async () => {
+test('events without text are marked as done, without a segment', async () => {
   const { store, index, close } = await open([])
   await new Ledger(store, 's1').append([{ type: 'pin', entry: 0, on: true, by: 'user' }], 1)
   assert.equal(index.step(1), true)
@@ -111,7 +111,7 @@ test('events without a text are done, and make no segment', async () => {
   await close()
 })
 
-test('terms are found by their beginning and by what is inside, in the newest segments first', async () => {
+test('terms are found by prefix and by substring, newest segments first', async () => {
   const { index, append, close } = await open([])
   for (const words of ['connectionTimeout alpha', 'socketTimeouts alphabet', 'beta']) {
     await append(1, words)
@@ -183,7 +183,7 @@ test('a merged segment has at most 16,384 documents, but two are always merged',
   }
 })
 
-test('nothing is left in a segment of the words that only a removed session had', async () => {
+test('words of a removed session are gone from all segments', async () => {
   const { db, index, append, close } = await open([], [])
   for (let i = 0; i < 8; i++) {
     await append(1 + (i % 2), i % 2 === 0 ? `xylophone ${i} shared` : `marimba ${i} shared`)
@@ -204,7 +204,7 @@ test('nothing is left in a segment of the words that only a removed session had'
   await close()
 })
 
-test('the list of segments is the same one until a segment comes or goes', async () => {
+test('the list of segments is cached until a segment is added or removed', async () => {
   const { index, append, close } = await open(['one'], [])
   index.step(1)
   const list = index.segments()
@@ -217,7 +217,7 @@ test('the list of segments is the same one until a segment comes or goes', async
   await close()
 })
 
-test('the index does not wait for the disk, and what is written after it does', async () => {
+test('writes of the index do not wait for the disk, later writes do', async () => {
   const { db, index, close } = await open([])
   const synchronous = () => db.prepare('PRAGMA synchronous').get()?.['synchronous']
   index.write(function* () {
@@ -235,7 +235,7 @@ test('the index does not wait for the disk, and what is written after it does', 
   await close()
 })
 
-test('the last document up to an event is that of the event, or the one before it', async () => {
+test("the last document up to an event is the event's, or the one before it", async () => {
   const { index, append, close } = await open(['zero', 'one'], ['other'])
   index.step(1)
   await append(1, 'two')

@@ -16,10 +16,10 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 
 ledgerStoreContract('sqlite', async name => new SqliteLedger(join(folder, `${name.replace(/\W+/g, '-')}.sqlite`)))
 
-test('in memory, where nothing waits for a disk, many families keep their law', () =>
+test('in memory, without disk waits, many families satisfy the contract', () =>
   familyLaw(async () => new SqliteLedger(':memory:'), 80))
 
-test('a page of the list is read from an index, in order, for one owner and for all', async () => {
+test('a page of the list is read from an index, in order, for one owner or for all', async () => {
   const path = join(folder, 'pages.sqlite')
   const store = new SqliteLedger(path)
   const anchor = await store.open('@ann/one', { at: 5, meta: '{}' })
@@ -45,7 +45,7 @@ test('a page of the list is read from an index, in order, for one owner and for 
   db.close()
 })
 
-test('a list of what changed lately leaves out what did not, by the minute of its last change', async () => {
+test('a list of recent changes leaves out older ones, to the minute', async () => {
   const path = join(folder, 'lately.sqlite')
   const store = new SqliteLedger(path)
   for (const id of ['old', 'new']) await store.open(id, { at: 1, meta: '{}' })
@@ -59,7 +59,7 @@ test('a list of what changed lately leaves out what did not, by the minute of it
   await store.close()
 })
 
-test('an append writes the page of its event, and no other', async () => {
+test('an append writes only the page of its event', async () => {
   const path = join(folder, 'one-page.sqlite')
   const store = new SqliteLedger(path, { indexes: false })
   await store.open('s', { at: 1, meta: '{}' })
@@ -74,7 +74,7 @@ test('an append writes the page of its event, and no other', async () => {
   await store.close()
 })
 
-test('sessions that a killed process appended to come to their place in the list once they are indexed', async () => {
+test('sessions appended to by a killed process are in order in the list after indexing', async () => {
   const path = join(folder, 'killed.sqlite')
   const killed = new SqliteLedger(path, { indexes: false })
   for (const [at, id] of ['a', 'b', 'c'].entries()) await killed.open(id, { at, meta: '{}' })
@@ -93,7 +93,7 @@ test('sessions that a killed process appended to come to their place in the list
   await killed.close()
 })
 
-test('a database of a newer version is refused and left alone', () => {
+test('a database of a newer version is refused and not changed', () => {
   const path = join(folder, 'newer.sqlite')
   const db = new DatabaseSync(path)
   db.exec('PRAGMA user_version = 999')
@@ -101,13 +101,13 @@ test('a database of a newer version is refused and left alone', () => {
   assert.throws(() => new SqliteLedger(path), { code: 'LEDGER_NEWER', message: /Update Palimpsest/ })
 })
 
-test('a file that is no database is refused with a clear code', () => {
+test('a file that is not a database is refused with a clear code', () => {
   const path = join(folder, 'text.sqlite')
   writeFileSync(path, 'this is not a database, and it is long enough to have a header of its own'.repeat(20))
   assert.throws(() => new SqliteLedger(path), { code: 'LEDGER_CORRUPT' })
 })
 
-test('a locked database is an error after the waiting time, and works when the lock is gone', async () => {
+test('a locked database is an error after the wait, and works after the lock is released', async () => {
   const path = join(folder, 'locked.sqlite')
   const store = new SqliteLedger(path, { busyMs: 50 })
   await store.open('a', { at: 0, meta: '{}' })
@@ -125,7 +125,7 @@ test('a locked database is an error after the waiting time, and works when the l
   await store.close()
 })
 
-test('a write waits for another process, unless it was told not to', async () => {
+test('a write waits for another process, unless told not to', async () => {
   const path = join(folder, 'waiting.sqlite')
   const store = new SqliteLedger(path)
   const held = new Int32Array(new SharedArrayBuffer(4))
@@ -147,7 +147,7 @@ test('a write waits for another process, unless it was told not to', async () =>
   await ended
 })
 
-test('sessions that were used come in that order after the file was closed, too', async () => {
+test('recently used sessions are in that order also after a restart', async () => {
   const path = join(folder, 'used.sqlite')
   const store = new SqliteLedger(path, { indexes: false })
   for (const [at, id] of ['a', 'b'].entries()) await store.open(id, { at, meta: '{}' })
@@ -161,7 +161,7 @@ test('sessions that were used come in that order after the file was closed, too'
   await again.close()
 })
 
-test('the log is moved into the file by commits, or only when that is asked for', async () => {
+test('the log is moved into the file by commits, or only on request', async () => {
   const sizes: number[][] = []
   for (const checkpoints of [true, false]) {
     const path = join(folder, `log-${checkpoints}.sqlite`)
@@ -186,7 +186,7 @@ test('the log is moved into the file by commits, or only when that is asked for'
   assert.equal(after, kept, 'and begins anew')
 })
 
-test('where the file cannot be written anew after a removal, that is said, and it is done the next time', async () => {
+test('if the file cannot be scrubbed after a removal, there is an error, and the next scrub works', async () => {
   const path = join(folder, 'scrubbed.sqlite')
   const store = new SqliteLedger(path, { busyMs: 50 })
   await store.open('a', { at: 0, meta: '{}' })
@@ -204,7 +204,7 @@ test('where the file cannot be written anew after a removal, that is said, and i
   await store.close()
 })
 
-test('a full disk is an error and loses nothing that was acknowledged', async () => {
+test('a full disk is an error and loses nothing acknowledged', async () => {
   const path = join(folder, 'full.sqlite')
   const store = new SqliteLedger(path, { maxPages: 40 })
   await store.open('a', { at: 0, meta: '{}' })

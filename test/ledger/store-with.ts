@@ -1,4 +1,4 @@
-/** A store that does some things its own way and leaves the rest to another one. */
+/** A store with some methods of its own; the others are those of another store. */
 import type { LedgerStore } from '../../src/ledger/store.ts'
 
 export function storeWith(store: LedgerStore, own: Partial<LedgerStore>): LedgerStore {

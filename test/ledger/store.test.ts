@@ -5,7 +5,7 @@ import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import { earlyOf, noSession, toRow, toSession } from '../../src/ledger/store.ts'
 import { storeWith } from './store-with.ts'
 
-test('an event is read from its row, also where its body was not asked for, or its number is in its key', () => {
+test('an event is read from its row, also without its body, or with its number in the key', () => {
   const row = { seq: '3', type: 'entry', at: '7', hash: 'h', light: '{}', body: '{"a":1}' }
   const event = { seq: 3, type: 'entry', at: 7, hash: 'h', light: '{}', body: '{"a":1}' }
   assert.deepEqual(toRow(row), event)
@@ -13,7 +13,7 @@ test('an event is read from its row, also where its body was not asked for, or i
   assert.equal(toRow(row, 9).seq, 9)
 })
 
-test('a session is read from its row, with its parent where it has one', () => {
+test('a session is read from its row, with its parent if it has one', () => {
   const row = { id: 'a', parent_id: null, fork_seq: null, created_at: '1', updated_at: '2', length: '3', meta: '{}' }
   const session = { id: 'a', createdAt: 1, updatedAt: 2, length: 3, meta: '{}' }
   assert.deepEqual(toSession(row), session)
@@ -22,7 +22,7 @@ test('a session is read from its row, with its parent where it has one', () => {
   assert.deepEqual([code, message, data], ['SESSION_NOT_FOUND', 'There is no session a.', { session: 'a' }])
 })
 
-test('the early store of a wrapped one is wrapped, too, and there is one only where the inner has one', async () => {
+test('the early store of a wrapped store is wrapped too, if there is one', async () => {
   const inner = new SqliteLedger(':memory:')
   assert.deepEqual(
     earlyOf(inner, store => store),

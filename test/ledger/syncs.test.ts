@@ -11,7 +11,7 @@ import { openBelow } from '../files/open-below.ts'
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-syncs-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Ends the syncs that wait, with a failure if one is given. */
+/** Ends the waiting syncs, with an error if one is given. */
 type End = (failure?: Error) => void
 const waiting: End[] = []
 const folders: string[] = []
@@ -26,7 +26,7 @@ Object.assign(fs, {
   },
 })
 syncBuiltinESMExports()
-// Loaded now, so that it takes these functions.
+// Loaded now, so that it uses these functions.
 const { ThreadedLedger } = await import('../../src/ledger/threaded.ts')
 
 const row = (seq: number) => ({ seq, at: 0, type: 'entry', hash: `${seq}`, light: '', body: `row ${seq}` })
@@ -39,7 +39,7 @@ async function open(name: string) {
   return ledger
 }
 
-/** Lets everything happen that waits for no sync. */
+/** Lets everything run that does not wait for a sync. */
 async function settle(): Promise<void> {
   for (let i = 0; i < 5; i++) await nextRound()
 }
@@ -80,7 +80,7 @@ test('an append resolves when it is on disk, an early one when it is committed',
   if (process.platform === 'linux') assert.ok(folders.includes(folder), 'the name of the file is on disk, too')
 })
 
-test('what is written during a sync waits for the next one, all of it for the same', async () => {
+test('writes during a sync wait together for the next one', async () => {
   const ledger = await open('shares')
   const done: number[] = []
   const append = (seq: number) => ledger.append('a', [row(seq)]).then(() => done.push(seq))
@@ -105,7 +105,7 @@ test('what is written during a sync waits for the next one, all of it for the sa
   await ledger.close()
 })
 
-test('closing waits for a write that waits for the disk', async () => {
+test('closing waits for a write that is not on disk yet', async () => {
   const ledger = await open('closing')
   const done: string[] = []
   const written = ledger.append('a', [row(0)]).then(() => done.push('append'))
@@ -119,7 +119,7 @@ test('closing waits for a write that waits for the disk', async () => {
   assert.deepEqual(done, ['append', 'close'])
 })
 
-test('after a sync that failed nothing more is written, and nothing is said to be on disk', async () => {
+test('after a failed sync nothing is written, and nothing is reported to be on disk', async () => {
   const ledger = await open('failed')
   const { store: early, synced } = ledger.early()
   const failed = { code: 'STORE_FAILED', message: /could not be written to disk/ }

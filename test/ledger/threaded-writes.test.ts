@@ -1,4 +1,4 @@
-/** ThreadedLedger when it cannot write at once, when it is closed, and when nobody closes it. */
+/** ThreadedLedger when it cannot write at once, when it is closed, and when it is not closed. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -19,7 +19,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 const row = (seq: number) => ({ seq, at: 0, type: 'entry', hash: `${seq}`, light: '', body: `row ${seq}` })
 const INIT = { at: 0, meta: '{}' }
 
-/** A database that another process writes, until `release`. */
+/** A database that another process is writing, until `release`. */
 function lock(path: string): () => void {
   const other = new DatabaseSync(path)
   other.exec('BEGIN IMMEDIATE')
@@ -35,7 +35,7 @@ describe('a write that must wait for another process', () => {
     ['early', store => store.early().store],
   ]
   for (const [kind, of] of kinds) {
-    test(`waits on the thread and is made, in order (${kind})`, async () => {
+    test(`waits on the thread and is done in order (${kind})`, async () => {
       const path = join(folder, `waits-${kind}.sqlite`)
       const ledger = new ThreadedLedger(path)
       const store = of(ledger)
@@ -48,7 +48,7 @@ describe('a write that must wait for another process', () => {
         store.open('b', INIT),
         store.append('a', [row(1)]),
       ]
-      // By then each has tried here and gone to the thread.
+      // By then each has tried here and been passed to the thread.
       await nextRound()
       release()
       const [first, second, meta, opened, taken] = await Promise.all(writes)
@@ -64,7 +64,7 @@ describe('a write that must wait for another process', () => {
     })
   }
 
-  test('fails with what the database says, in full', async () => {
+  test('fails with the full error of the database', async () => {
     const path = join(folder, 'fails.sqlite')
     const store = new ThreadedLedger(path, { busyMs: 20 })
     await store.open('a', INIT)
@@ -80,7 +80,7 @@ describe('a write that must wait for another process', () => {
     await store.close()
   })
 
-  test('does not hide another failure', async () => {
+  test('does not hide another error', async () => {
     const store = new ThreadedLedger(join(folder, 'other.sqlite'))
     await assert.rejects(store.append('nosuch', [row(0)]), { code: 'SESSION_NOT_FOUND' })
     await store.close()
@@ -88,7 +88,7 @@ describe('a write that must wait for another process', () => {
 })
 
 describe('closing', () => {
-  test('waits for writes that wait, leaves one whole file, and may be done twice', async () => {
+  test('waits for pending writes, leaves one complete file, and may be repeated', async () => {
     const path = join(folder, 'closed.sqlite')
     const store = new ThreadedLedger(path)
     await store.open('a', INIT)
@@ -106,7 +106,7 @@ describe('closing', () => {
     await again.close()
   })
 
-  test('ends when the thread cannot begin, before or while it is waited for; what it was asked for fails', async () => {
+  test('ends if the thread cannot start, before or during the wait, and its requests fail', async () => {
     for (const isClosing of [false, true]) {
       const path = join(folder, `gone-${isClosing}.sqlite`)
       const store = new ThreadedLedger(path)
@@ -138,7 +138,7 @@ describe('closing', () => {
   })
 })
 
-test('an early write outlives the machine once it is synced, and syncs at once share one', async () => {
+test('an early write survives a crash of the machine after a sync, and concurrent syncs share one', async () => {
   const path = join(folder, 'early.sqlite')
   const ledger = new ThreadedLedger(path)
   const { store, synced } = ledger.early()
@@ -152,7 +152,7 @@ test('an early write outlives the machine once it is synced, and syncs at once s
   await ledger.close()
 })
 
-test('a process that does not close its ledger ends by itself, and not before a write that waits is made', async () => {
+test('a process that does not close its ledger ends by itself, after its pending writes', async () => {
   const path = join(folder, 'process.sqlite')
   const opening = `
     import { DatabaseSync } from 'node:sqlite'

@@ -20,7 +20,7 @@ ledgerStoreContract('threaded, early', async name => {
 
 const row = (seq: number) => ({ seq, at: 0, type: 'entry', hash: `${seq}`, light: '', body: 'x'.repeat(9000) })
 
-/** A store whose database another connection has locked. */
+/** A store with a database that another connection has locked. */
 async function lockedStore(name: string, busyMs: number) {
   const path = join(folder, `${name}.sqlite`)
   const store = new ThreadedLedger(path, { busyMs })
@@ -34,7 +34,7 @@ async function lockedStore(name: string, busyMs: number) {
   return { store, unlock }
 }
 
-test('a lock is the same error as on one thread', async () => {
+test('a lock gives the same error as on one thread', async () => {
   const { store, unlock } = await lockedStore('locked', 50)
   await assert.rejects(store.append('a', [row(0)]), { code: 'STORE_LOCKED' })
   unlock()
@@ -42,7 +42,7 @@ test('a lock is the same error as on one thread', async () => {
   await store.close()
 })
 
-test('the main thread does not wait for a lock: it can be the one that gives it back', async () => {
+test('the main thread does not wait for a lock, so it can release the lock itself', async () => {
   const { store, unlock } = await lockedStore('held', 600_000)
   const appended = store.append('a', [row(0)])
   for (let i = 0; i < 20; i++) await nextRound()
@@ -51,7 +51,7 @@ test('the main thread does not wait for a lock: it can be the one that gives it 
   await store.close()
 })
 
-test('a full disk is an error and loses nothing that was acknowledged', async () => {
+test('a full disk is an error and loses nothing acknowledged', async () => {
   const store = new ThreadedLedger(join(folder, 'full.sqlite'), { maxPages: 40 })
   await store.open('a', { at: 0, meta: '{}' })
   let kept = 0
@@ -63,7 +63,7 @@ test('a full disk is an error and loses nothing that was acknowledged', async ()
   await store.close()
 })
 
-test('a search waits for whoever writes', async () => {
+test('a search waits for a writer', async () => {
   const path = join(folder, 'searched.sqlite')
   const store = new ThreadedLedger(path)
   await store.open('a', { at: 0, meta: '{}' })
@@ -80,13 +80,13 @@ test('a search waits for whoever writes', async () => {
   await store.close()
 })
 
-test('the log is moved into the file from time to time, so that it does not grow for ever', async () => {
+test('the log is moved into the file from time to time, so that it does not grow without limit', async () => {
   const path = join(folder, 'log.sqlite')
   const store = new ThreadedLedger(path)
   await store.open('a', { at: 0, meta: '{}' })
   for (let seq = 0; seq < 1500; seq++) {
     assert.equal(await store.append('a', [row(seq)]), true)
-    // The thread answers in order: when it has indexed what is new, it has also moved the log.
+    // The thread answers in order: after indexing new events, it has also moved the log.
     if (seq % 300 === 299) await store.index({ session: 'a' })
   }
   const log = statSync(`${path}-wal`).size
@@ -95,7 +95,7 @@ test('the log is moved into the file from time to time, so that it does not grow
   await store.close()
 })
 
-test('closing waits for what is being written, and then refuses', async () => {
+test('closing waits for current writes, and then refuses new ones', async () => {
   const path = join(folder, 'closing.sqlite')
   const store = new ThreadedLedger(path)
   await store.open('a', { at: 0, meta: '{}' })
@@ -108,6 +108,6 @@ test('closing waits for what is being written, and then refuses', async () => {
   await again.close()
 })
 
-test('a file that is no database is refused by whoever opens it', () => {
+test('a file that is not a database is refused on opening', () => {
   assert.throws(() => new ThreadedLedger(join(folder, 'closing.sqlite', 'x.sqlite')), { code: 'STORE_FAILED' })
 })

@@ -9,7 +9,7 @@ import * as fc from '../property.ts'
 
 const said = (text: string): Event => ({ type: 'entry', message: { role: 'user', parts: [{ type: 'text', text }] } })
 
-/** Sessions 0…: each forks an earlier one or begins anew, and appends some events; then some are removed in turn. */
+/** Sessions 0…: each forks an earlier one or starts new, and appends some events; then some are removed in turn. */
 const history = fc.record({
   sessions: fc.array(fc.record({ from: fc.nat(9), at: fc.nat(9), events: fc.integer({ min: 0, max: 5 }) }), {
     minLength: 1,
@@ -18,7 +18,7 @@ const history = fc.record({
   removed: fc.array(fc.nat(7), { minLength: 1, maxLength: 6 }),
 })
 
-test('whatever is removed, all other sessions keep every event and verify', async () => {
+test('after any removals, all other sessions keep every event and verify', async () => {
   await fc.assert(
     fc.asyncProperty(history, async ({ sessions, removed }) => {
       const store = new SqliteLedger(':memory:')
@@ -58,7 +58,7 @@ test('whatever is removed, all other sessions keep every event and verify', asyn
   )
 })
 
-test('a tombstone that was dropped or changed is found', async () => {
+test('a dropped or changed tombstone is detected', async () => {
   const store = new SqliteLedger(':memory:')
   for (const id of ['a', 'b', 'c']) await store.open(id, { at: 0, meta: '{}' })
   await store.remove(['a', 'b', 'c'], { at: 1, by: 'somebody' })

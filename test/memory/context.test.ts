@@ -13,7 +13,7 @@ async function withMemory(work: (memory: Memory) => Promise<void>): Promise<void
   await memory.close()
 }
 
-test('approved blocks stand under the heading in the order of their labels', () =>
+test('approved blocks are shown under the heading, sorted by label', () =>
   withMemory(async memory => {
     assert.equal(await buildMemoryContext(memory, 'ann'), '')
     await memory.set('ann', 'student', { title: 'Student Profile', body: 'likes math\n', by })
@@ -38,7 +38,7 @@ test('the bytes stay the same until an approval', () =>
     assert.match(await buildMemoryContext(memory, 'ann'), /loves math/)
   }))
 
-test('what does not fit is left out whole and named', () =>
+test('blocks that do not fit are left out whole and named', () =>
   withMemory(async memory => {
     await memory.set('ann', 'big', { body: 'x'.repeat(5000), by })
     await memory.set('ann', 'small', { body: 'fits', by })
@@ -50,7 +50,7 @@ test('what does not fit is left out whole and named', () =>
     assert.match(await buildMemoryContext(memory, 'ann', { most: 1000 }), /and \d+ more/)
   }))
 
-test('what is loaded on demand has a line: its title or label, whether it is out of date, and how it begins', () =>
+test('a block on demand is one line: title or label, whether it is outdated, and its beginning', () =>
   withMemory(async memory => {
     const now = Date.parse('2026-10-02')
     const late = '---\nload: on-demand\nvalid_until: 2026-10-01\n---\n# Deploys\n\n- How we deploy to staging\n'
@@ -78,7 +78,7 @@ test('blocks fill the prompt up to the last character', () =>
     )
   }))
 
-test('the instructions name the heading and tools that exist', () => {
+test('the instructions use the heading and name existing tools', () => {
   assert.doesNotMatch(memoryInstructions(), /student/i)
   const text = memoryInstructions({ heading: 'Student Context', subject: 'student' })
   assert.match(

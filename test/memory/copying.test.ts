@@ -1,4 +1,4 @@
-/** Copies of memory: the same blocks, versions and proposals; blocks that were changed at the target are left alone. */
+/** Copies of memory: the same blocks, versions and proposals; blocks changed at the target are kept. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CopyTally } from '../../src/ledger/copy-rows.ts'
@@ -42,7 +42,7 @@ const stateOf = async ({ memory }: Opened, user = 'ann') => ({
   proposals: await memory.proposals(user),
 })
 
-test('a user’s blocks, removed ones too, have all versions, and an open proposal can be approved', async () => {
+test("a user's blocks, also removed ones, have all versions, and an open proposal can be approved", async () => {
   const [from, to] = [await filled(), open()]
   const first = await copied(from, to)
   assert.deepEqual(await stateOf(to), await stateOf(from))
@@ -53,7 +53,7 @@ test('a user’s blocks, removed ones too, have all versions, and an open propos
   assert.deepEqual(await memoryUsers(from.sql), ['ann', 'bob'])
 })
 
-test('copying again changes nothing, and goes on with what is new', async () => {
+test('copying again changes nothing, and new content is added', async () => {
   const [from, to] = [await filled(), open()]
   const first = await copied(from, to)
   const again = await copied(from, to)
@@ -64,7 +64,7 @@ test('copying again changes nothing, and goes on with what is new', async () => 
   assert.deepEqual(await stateOf(to), await stateOf(from))
 })
 
-test('a block that was changed at the target by itself is left as it is, and named', async () => {
+test('a block that was changed at the target is kept, and named', async () => {
   const [from, to] = [await filled(), open()]
   await copied(from, to)
   await to.memory.set('ann', 'goals', { body: 'of the target\n', by: BY })

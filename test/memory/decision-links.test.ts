@@ -15,7 +15,7 @@ const key = Buffer.alloc(32, 7)
 const tokenOf = (path: string) => path.slice('/decide/'.length)
 
 describe('a link', () => {
-  test('names its user and proposals for a day', () => {
+  test('has its user and proposals, for a day', () => {
     let now = 1000
     const links = new DecisionLinks(key, () => now)
     const token = tokenOf(links.path('al/ice', ['p1', 'p2']))
@@ -26,7 +26,7 @@ describe('a link', () => {
     assert.throws(() => links.read(token), { code: 'LINK_INVALID', message: /has expired/ })
   })
 
-  test('of another key, or changed anywhere, is not valid', () => {
+  test('with another key, or changed anywhere, is not valid', () => {
     const token = tokenOf(new DecisionLinks(key).path('alice', ['p1']))
     const invalid = { code: 'LINK_INVALID', message: /is not valid/ }
     assert.throws(() => new DecisionLinks(Buffer.alloc(32, 8)).read(token), invalid)
@@ -35,7 +35,7 @@ describe('a link', () => {
     }
   })
 
-  test('names at most twenty proposals', () => {
+  test('has at most twenty proposals', () => {
     const links = new DecisionLinks(key)
     const ids = Array.from({ length: 30 }, (_, i) => `p${i}`)
     assert.deepEqual(links.read(tokenOf(links.path('alice', ids))).ids, ids.slice(0, 20))
@@ -46,7 +46,7 @@ describe('a notice', () => {
   const path = new DecisionLinks(key).path('alice', ['p1'])
   const answer = `An answer.${noticeOf(1, `http://localhost:1${path}`)}`
 
-  test('says how many wait, and is found and taken away again', () => {
+  test('has the number of waiting proposals, and can be found and removed', () => {
     assert.match(answer, /1 change waits for your decision/)
     assert.match(noticeOf(2, 'x'), /2 changes wait for/)
     assert.match(plainNoticeOf(2, 'http://x'), /decision: http:\/\/x$/)
@@ -54,7 +54,7 @@ describe('a notice', () => {
     assert.equal(withoutNotice(answer), 'An answer.')
   })
 
-  test('that only looks like one is left alone', () => {
+  test('in a similar form is not changed', () => {
     const other = 'Text.\n\n---\nMemory: 1 change waits, they say.'
     assert.equal(tokenInNotice(other), undefined)
     assert.equal(withoutNotice(other), other)

@@ -1,4 +1,4 @@
-/** Faults around a Dolt server: nothing acknowledged is lost, and nothing is half done. */
+/** Faults around a Dolt server: nothing acknowledged is lost, and nothing is partly done. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -26,7 +26,7 @@ describe('faults of a Dolt server', { skip: noDolt }, () => {
   const openMemory = (database: string, port = server.port, timeoutMs = 10_000) =>
     new Memory(new DoltMemory({ url: `mysql://root@127.0.0.1:${port}/${database}`, timeoutMs }))
 
-  test('a server killed again and again in the middle of the work loses nothing that was acknowledged', async () => {
+  test('a server that is killed repeatedly loses nothing acknowledged', async () => {
     const memory = openMemory('killed')
     await memory.set('ann', 'student', { body: '', by: ANN })
     const proposed = new Map<string, string>()
@@ -57,7 +57,7 @@ describe('faults of a Dolt server', { skip: noDolt }, () => {
     await checkWhole({ database: 'killed', proposed, approved })
   })
 
-  test('a network that stalls gives an error in bounded time, and works again when it does', () =>
+  test('a stalled network gives an error in bounded time, and memory works again after it', () =>
     withProxy('stalled', async ({ memory, proxy }) => {
       proxy.stall()
       const calls = [
@@ -79,7 +79,7 @@ describe('faults of a Dolt server', { skip: noDolt }, () => {
   for (const forward of [true, false]) {
     const when = forward ? 'after' : 'before'
     for (const step of ['DOLT_BRANCH', 'DOLT_COMMIT', 'INSERT IGNORE INTO open_proposals']) {
-      test(`a proposal whose connection stalls ${when} ${step} is there whole, or not at all`, () =>
+      test(`a proposal whose connection stalls ${when} ${step} is stored whole, or not at all`, () =>
         withProxy(`propose_${when}_${step.replace(/\W/g, '')}`, async ({ memory, proxy, database }) => {
           const sprung = proxy.stallAt(step, { forward })
           const [outcome] = await Promise.allSettled([memory.propose('ann', 'student', append('two')), sprung])
@@ -108,13 +108,13 @@ describe('faults of a Dolt server', { skip: noDolt }, () => {
     }
   }
 
-  test('a server that is not there is an error that says how to start one', async () => {
+  test('a missing server is an error that says how to start one', async () => {
     const memory = openMemory('nobody', 1)
     await assert.rejects(memory.blocks('ann'), { code: 'STORE_UNAVAILABLE', message: /palimpsest dolt start/ })
     await memory.close()
   })
 
-  /** Waits until a statement that was on its way has had its effect or never will. */
+  /** Waits until an unfinished statement has taken effect or never will. */
   async function settle(database: string): Promise<void> {
     const connection = await createConnection({ host: '127.0.0.1', port: server.port, user: 'root', database })
     const others = "SELECT id FROM information_schema.processlist WHERE command = 'Query' AND id <> CONNECTION_ID()"
@@ -122,14 +122,14 @@ describe('faults of a Dolt server', { skip: noDolt }, () => {
     connection.destroy()
   }
 
-  /** Every approval is in the block once and whole, no other line is, and no branch or change is left over. */
+  /** Every approval is in the block once and whole, without other lines, and no branch or change remains. */
   async function checkWhole(given: {
     database: string
     proposed: ReadonlyMap<string, string>
     approved: ReadonlySet<string>
     first?: string[]
   }): Promise<void> {
-    // An hour later, so that a branch on which nothing was committed counts as abandoned.
+    // An hour later, so that a branch without a commit counts as abandoned.
     const clock = () => Date.now() + 3_600_000
     const memory = new Memory(new DoltMemory({ url: server.url(given.database), clock }))
     const block = await memory.block('ann', 'student')
@@ -187,7 +187,7 @@ describe('faults of a Dolt server', { skip: noDolt }, () => {
   }
 })
 
-/** The result, or nothing where the server was down; any other failure is a defect. */
+/** The result, or undefined if the server was down; any other error is a defect. */
 async function unlessDown<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work()

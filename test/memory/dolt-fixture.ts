@@ -1,4 +1,4 @@
-/** One real Dolt server for a test file, or the reason why there is none. */
+/** One real Dolt server for a test file, or the reason for skipping the test. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -22,7 +22,7 @@ test('dolt is found by its variable, in the cache, and on the path', () => {
   assert.equal(findDolt({ PATH: '', XDG_CACHE_HOME: root }), undefined)
 })
 
-test('a program that is no dolt is an error with what it said, and leaves no mark', async () => {
+test('a program that is not dolt is an error with its output, and leaves no mark', async () => {
   const binary = join(root, 'broken')
   writeFileSync(binary, '#!/bin/sh\necho this is no dolt\nexit 3\n')
   chmodSync(binary, 0o755)
@@ -32,7 +32,7 @@ test('a program that is no dolt is an error with what it said, and leaves no mar
 })
 
 describe('a Dolt server of our own', { skip: noDolt }, () => {
-  test('a folder has one owner, and is free when that one stops', async t => {
+  test('has one owner for a folder, which is free when the owner stops', async t => {
     const folder = join(root, 'owned')
     const first = await startDoltServer({ folder })
     t.after(() => first.stop())
@@ -45,7 +45,7 @@ describe('a Dolt server of our own', { skip: noDolt }, () => {
     await second.stop()
   })
 
-  test('what a killed owner left behind, its server included, is cleared away, and its data is there', async t => {
+  test('of a killed owner is stopped, and its data is there', async t => {
     const folder = join(root, 'orphaned')
     const module = new URL('../../src/memory/dolt-server.ts', import.meta.url).href
     const script = `import { startDoltServer } from ${JSON.stringify(module)}
@@ -70,7 +70,7 @@ describe('a Dolt server of our own', { skip: noDolt }, () => {
     await again.close()
   })
 
-  test('palimpsest dolt start says where it is, serves memory, and ends when it is told to', async () => {
+  test('started by palimpsest dolt start prints its address, serves memory, and stops on a signal', async () => {
     const cli = new URL('../../src/cli.ts', import.meta.url).pathname
     const home = join(root, 'home')
     const port = String(20_000 + Math.floor(Math.random() * 20_000))
@@ -92,7 +92,7 @@ describe('a Dolt server of our own', { skip: noDolt }, () => {
     assert.equal(existsSync(join(home, 'dolt', 'owner.json')), false)
   })
 
-  test('a mark whose process number belongs to somebody else by now is no owner', async () => {
+  test("whose owner's process number belongs to another program counts as unowned", async () => {
     const folder = join(root, 'stale')
     const first = await startDoltServer({ folder })
     await first.stop()

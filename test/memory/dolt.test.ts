@@ -35,7 +35,7 @@ describe('on a real dolt sql-server', { skip: noDolt }, () => {
     }
   }
 
-  test('a proposal is a branch with one commit by the agent that says why and how sure it is', () =>
+  test('a proposal is a branch with one commit by the agent, with its reasoning and confidence', () =>
     withMemory('branches', async (memory, sql) => {
       const { id, branch } = await memory.propose('ann', 'student', { ...agent, body: 'loves math\n' })
       assert.equal(branch, `agent/ann/student/${id}`)
@@ -47,7 +47,7 @@ describe('on a real dolt sql-server', { skip: noDolt }, () => {
       assert.deepEqual(await sql(`SELECT body FROM blocks AS OF '${branch}'`), [{ body: 'loves math\n' }])
     }))
 
-  test('approving merges the branch and deletes it; rejecting deletes it; both are on main', () =>
+  test('approving merges and deletes the branch, rejecting deletes it, and both are recorded on main', () =>
     withMemory('decisions', async (memory, sql) => {
       const first = await memory.propose('ann', 'student', { ...agent, body: 'loves math\n' })
       const second = await memory.propose('ann', 'student', { ...agent, body: 'hates math\n' })
@@ -127,7 +127,7 @@ describe('on a real dolt sql-server', { skip: noDolt }, () => {
       assert.equal((await memory.block('ann', 'student'))?.body, 'loves math\n')
     }))
 
-  test('what was committed with plain SQL is in the history, and a proposal is merged with it', () =>
+  test('commits with plain SQL are in the history, and a proposal is merged with them', () =>
     withMemory('byhand', async (memory, sql) => {
       const { id } = await memory.propose('ann', 'student', { ...agent, body: 'likes math\nand chess\n' })
       await sql("UPDATE blocks SET body = 'hobbies:\nlikes math\n'")
@@ -153,7 +153,7 @@ describe('on a real dolt sql-server', { skip: noDolt }, () => {
       await again.close()
     }))
 
-  test('several processes that open an empty database at once all work', async () => {
+  test('several processes can open an empty database at once', async () => {
     const memories = Array.from({ length: 4 }, () => new Memory(new DoltMemory({ url: server.url('together') })))
     await Promise.all(memories.map((memory, i) => memory.set(`u${i}`, 'x', { body: 'y', by: `user:u${i}` })))
     assert.deepEqual(await memories[0]!.store.users(), ['u0', 'u1', 'u2', 'u3'])

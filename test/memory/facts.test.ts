@@ -28,7 +28,7 @@ async function withMemory(work: (memory: Memory) => Promise<void>): Promise<void
   await memory.close()
 }
 
-test('two facts say the same when their words and their order do, whatever the endings; a negation makes two', () => {
+test('facts with the same words in the same order are the same, also with other endings; a negation is different', () => {
   assert.ok(saySame('Always run the tests before committing.', 'run the tests always before you commit') === false)
   assert.ok(saySame('Always run the tests before committing.', '- always run tests before you commit'))
   assert.ok(saySame('Uses Node 22 (valid until 2026-01-01)', 'uses node 22'))
@@ -37,7 +37,7 @@ test('two facts say the same when their words and their order do, whatever the e
   assert.ok(!saySame('Learn algebra this year', 'Learn geometry next year'))
 })
 
-test('a fact is a line with words, without what marks it as a line', () => {
+test('a fact is a line with words, without its list marks', () => {
   const body =
     '# Tools used here\n\n- Uses Node 24\n* Likes green tea\n> Meets on Mondays\n  2. Lives in Bonn now\ntea\n---\n'
   assert.deepEqual(factsIn(body), ['Uses Node 24', 'Likes green tea', 'Meets on Mondays', 'Lives in Bonn now'])
@@ -46,14 +46,14 @@ test('a fact is a line with words, without what marks it as a line', () => {
   assert.equal(addedFacts({ body, base: null }).length, 4)
 })
 
-test('facts say the same from seven words in ten on, and a blank says nothing', () => {
+test('facts are the same if seven of ten words are, and an empty text is never the same', () => {
   const words = (count: number) => Array.from({ length: count }, (_, i) => `word${i}`).join(' ')
   assert.ok(saySame(words(7), words(10)))
   assert.ok(!saySame(words(6), words(10)))
   assert.ok(!saySame('', ''))
 })
 
-test('a copy in the block that an edit rewrites is none, nor is the proposal itself or one that was approved', () => {
+test('a line that an edit rewrites is no duplicate, nor is the proposal itself or an approved one', () => {
   const block = { label: 'goals', body: 'Learns algebra every Monday\nLikes green tea\n' } as Block
   const asked = (body: string, id = 'p1') => ({ id, label: 'goals', body, base: null, state: 'open' }) as Proposal
   const rewritten = asked('learns algebra each Monday\nLikes green tea\n')
@@ -64,7 +64,7 @@ test('a copy in the block that an edit rewrites is none, nor is the proposal its
     duplicatesOf({ ...added, base: { version: 'v', title: '', body: block.body } }, { blocks: [block], proposals: [] }),
     [twice],
   )
-  // The very same line, by a proposal that is open and by the one that put it there.
+  // The same line, in an open proposal and in the proposal that added it.
   const base = { version: 'v', title: '', body: block.body }
   const again = { ...asked(`${block.body}Learns algebra every Monday\n`), base }
   assert.deepEqual(duplicatesOf(again, { blocks: [block], proposals: [] }), [twice])
@@ -81,7 +81,7 @@ test('a copy in the block that an edit rewrites is none, nor is the proposal its
   ])
 })
 
-test('a fact is out of date behind its day, and at once where it was replaced; other lines stay as they are', () => {
+test('a fact is outdated after its date, or at once if it was replaced; other lines are kept', () => {
   const body = '  Uses Node 22 (valid until 2026-10-01)\nLives in Bonn (replaced by: Köln)\n  Likes green tea\n'
   assert.deepEqual(staleFacts('- Freeze (until 2026-09-01)', '2026-10-01'), [
     { text: 'Freeze (until 2026-09-01)', since: '2026-09-01' },
@@ -94,7 +94,7 @@ test('a fact is out of date behind its day, and at once where it was replaced; o
   )
 })
 
-test('front matter says of a block when it runs out, what replaced it, and whether it is loaded', () => {
+test('front matter of a block has its expiry date, its replacement, and whether it is loaded', () => {
   const facts = (lines: string) => blockFacts(`---\n${lines}\n---\nText\n`, '2026-10-01')
   assert.deepEqual(blockFacts('Text\n', '2026-10-01'), { onDemand: false })
   assert.deepEqual(facts('load: on-demand'), { onDemand: true })
@@ -105,7 +105,7 @@ test('front matter says of a block when it runs out, what replaced it, and wheth
   assert.deepEqual(facts('replaced_by: ""'), { onDemand: false })
 })
 
-test('a proposal that repeats a block or another proposal is told so, also one that was rejected', () =>
+test('a proposal that repeats a block or another proposal, even a rejected one, is marked', () =>
   withMemory(async memory => {
     await memory.set('ann', 'style', { body: '- Use semicolons in exported CSV files\n', by: BY })
     await memory.set('ann', 'goals', { body: 'Learn algebra well\n', by: BY })
@@ -123,7 +123,7 @@ test('a proposal that repeats a block or another proposal is told so, also one t
     assert.deepEqual([known?.proposal, known?.state], [fresh.id, 'rejected'])
   }))
 
-test('what is out of date is marked in the prompt, from its day on; a block on demand has a line', () =>
+test('outdated facts are marked in the prompt from their date on, and a block on demand is one line', () =>
   withMemory(async memory => {
     const body = 'Uses Node 22 (valid until 2026-10-01)\nLives in Bonn (replaced by Köln)\nLikes tea\n'
     await memory.set('ann', 'facts', { body, by: BY })
@@ -164,7 +164,7 @@ test('search finds blocks by words, stems and parts of names, best first', () =>
     assert.deepEqual([await titles('felix'), await titles('roses')], [['Pet Names'], ['In the garden']])
   }))
 
-test('preferences are read by the words that people use, and not from what programs add', () => {
+test('preferences are recognised by common words, and text added by programs is ignored', () => {
   assert.deepEqual(
     preferencesIn('Fix the bug. Always use single quotes in TypeScript! Thanks.\n> never quote this back to me'),
     ['Always use single quotes in TypeScript'],
@@ -185,7 +185,7 @@ test('preferences are read by the words that people use, and not from what progr
   assert.deepEqual(preferencesIn('- always be kind\n+ never mind'), ['always be kind'])
 })
 
-test('what a user asks for in two sessions is proposed once, with both cited, and not again when rejected', () =>
+test('a request in two sessions is proposed once, citing both, and not again after a rejection', () =>
   withMemory(async memory => {
     await using pal = await openPalimpsest({ home: ':memory:' })
     const where = { pal, memory, user: 'ann' }
@@ -207,7 +207,7 @@ test('what a user asks for in two sessions is proposed once, with both cited, an
     assert.deepEqual(await proposeAllRepeated(where), [])
   }))
 
-test('everything ever said is looked through on demand, and two that are approved lie in one block', () =>
+test('all earlier sessions can be searched for preferences, and two approved ones are in one block', () =>
   withMemory(async memory => {
     await using pal = await openPalimpsest({ home: ':memory:' })
     for (const id of ['a', 'b', 'c']) {

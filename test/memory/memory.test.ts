@@ -1,4 +1,4 @@
-/** What memory refuses, what it announces, and concurrent decisions; the contract of the stores covers the rest. */
+/** What memory refuses and announces, and concurrent decisions; the contract of the stores covers the rest. */
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { Memory, type MemoryChange } from '../../src/memory/memory.ts'
@@ -21,7 +21,7 @@ const propose = (memory: Memory, body: string, more: object = {}) =>
   memory.propose('ann', 'goals', { ...asked, body, ...more })
 
 describe('a proposal', () => {
-  test('that changes neither title nor body is refused; one of them is enough', async () => {
+  test('must change the title or the body', async () => {
     const memory = await goals()
     await assert.rejects(propose(memory, 'one\n'), { code: 'INVALID_INPUT', message: /changes nothing/ })
     await assert.rejects(propose(memory, 'one\n', { title: 'Goals' }), { code: 'INVALID_INPUT' })
@@ -29,7 +29,7 @@ describe('a proposal', () => {
     assert.equal((await propose(memory, 'two\n', { title: 'Goals' })).body, 'two\n')
   })
 
-  test('of a block that is there, was deleted, or never was, says which', async () => {
+  test('of an existing, deleted or unknown block is refused with the matching code', async () => {
     const memory = await goals()
     await assert.rejects(propose(memory, 'x', { kind: 'new' }), { code: 'BLOCK_EXISTS' })
     await assert.rejects(memory.propose('ann', 'other', { ...asked, body: 'x' }), { code: 'BLOCK_NOT_FOUND' })
@@ -37,7 +37,7 @@ describe('a proposal', () => {
     await assert.rejects(propose(memory, 'x'), { code: 'BLOCK_DELETED' })
   })
 
-  test('has the kind of its operation, unless a new block is asked for', async () => {
+  test('has the kind of its operation, unless it is for a new block', async () => {
     const memory = await goals()
     const append = { type: 'append', text: 'two\n' } as const
     assert.equal((await memory.propose('ann', 'goals', { ...asked, body: append })).kind, 'append')
@@ -45,7 +45,7 @@ describe('a proposal', () => {
     assert.equal((await memory.propose('ann', 'fresh', { ...asked, kind: 'new', body: append })).kind, 'new')
   })
 
-  test('that disputes only the title is approved with the title that the user gives', async () => {
+  test('with a conflict in the title is approved with the title that the user gives', async () => {
     const memory = await goals()
     const { id } = await propose(memory, 'one\ntwo\n', { title: 'Aims' })
     await memory.set('ann', 'goals', { title: 'Plans', body: 'zero\none\n', by })
@@ -54,7 +54,7 @@ describe('a proposal', () => {
     assert.deepEqual([block.title, block.body], ['Mine', 'zero\none\ntwo\n'])
   })
 
-  test('is approved with the words of the user only for the version that they saw', async () => {
+  test("is approved with the user's text only for the version that they saw", async () => {
     const memory = await goals()
     const { id } = await propose(memory, 'two\n')
     const seen = (await memory.block('ann', 'goals'))!.version
@@ -66,8 +66,8 @@ describe('a proposal', () => {
   })
 })
 
-describe('an approval that is taken back', () => {
-  test('leaves what a block was before, and nothing where it made the block', async () => {
+describe('reverting an approval', () => {
+  test('restores the previous block, and removes a block that the approval created', async () => {
     const memory = await goals()
     const { id } = await propose(memory, 'two\n')
     await memory.approve('ann', id, { by })
@@ -79,7 +79,7 @@ describe('an approval that is taken back', () => {
     assert.equal(await memory.block('ann', 'fresh'), undefined)
   })
 
-  test('of a block that is gone is refused, unless the user says what it is to be', async () => {
+  test('of a deleted block is refused, unless the user gives its text', async () => {
     const memory = await goals()
     const { id } = await propose(memory, 'two\n')
     await assert.rejects(memory.revert('ann', id, { by }), { code: 'PROPOSAL_NOT_OPEN', message: /still open/ })
@@ -96,7 +96,7 @@ describe('an approval that is taken back', () => {
 })
 
 describe('a decision', () => {
-  test('is of the user or of an admin; nobody else decides, whatever it is', async () => {
+  test('is only for the user or an admin', async () => {
     const memory = await goals()
     const { id } = await propose(memory, 'two\n')
     for (const stranger of ['user:bob', 'agent:ann', 'user:ann2'] as never[]) {
@@ -117,7 +117,7 @@ describe('a decision', () => {
     assert.equal((await memory.block('ann', 'goals'))?.body, 'two\n')
   })
 
-  test('on a version that is no longer there is refused, for writing and for removing', async () => {
+  test('on an outdated version is refused, for writing and for removing', async () => {
     const memory = await goals()
     const { version } = (await memory.block('ann', 'goals'))!
     const next = await memory.set('ann', 'goals', { body: 'two\n', by, expected: version })
@@ -138,7 +138,7 @@ describe('a decision', () => {
     assert.deepEqual([plain.title, plain.body, plain.schemaRef], ['Learning Goals', '', null])
   })
 
-  test('where a block was deleted is no version to restore', async () => {
+  test('cannot restore the version of a deletion', async () => {
     const memory = await goals()
     await memory.remove('ann', 'goals', { by })
     const [deleted, first] = await memory.history('ann', 'goals')
@@ -149,7 +149,7 @@ describe('a decision', () => {
   })
 })
 
-test('a review says why approving would be refused: only of an open proposal that fits', async () => {
+test('a review gives the reason why approving would fail, for open proposals without conflict', async () => {
   const memory = await goals('one\n', { limits: { body: 10 } })
   const { id } = await propose(memory, 'two\n')
   assert.equal((await memory.review('ann', id)).problem, undefined)
@@ -160,7 +160,7 @@ test('a review says why approving would be refused: only of an open proposal tha
   assert.equal((await memory.review('ann', long.id)).problem, undefined)
 })
 
-test('listeners are told of what changed, and of nothing that was refused', async () => {
+test('listeners get successful changes, and no refused ones', async () => {
   const memory = await goals('one\n', { clock: () => 7 })
   const told: MemoryChange[] = []
   const stop = memory.onChange(change => told.push(change))
@@ -186,7 +186,7 @@ test('listeners are told of what changed, and of nothing that was refused', asyn
   assert.equal(told.length, 6)
 })
 
-test('an agent sees what the user may, under its own name, and asks for a label that is none in vain', async () => {
+test("an agent reads its user's blocks, proposes under its own name, and gets nothing for an invalid label", async () => {
   const memory = await goals()
   const agent = memory.forAgent('ann', 'tutor')
   assert.equal((await agent.block('goals'))?.body, 'one\n')
@@ -196,7 +196,7 @@ test('an agent sees what the user may, under its own name, and asks for a label 
   assert.throws(() => memory.forAgent('', 'tutor'), { code: 'INVALID_INPUT' })
 })
 
-test('names of versions sort by time, also those of one moment, and have letters and digits alone', async () => {
+test('ids of versions sort by time, also within a millisecond, and have only letters and digits', async () => {
   assert.ok(newId(1) < newId(2) && newId(35) < newId(36) && newId(Date.now()) < newId(Date.now() + 1))
   assert.match(newId(Date.now()), /^[0-9a-z]{17}$/)
   const memory = await goals('one\n', { clock: () => 7 })

@@ -9,7 +9,7 @@ import { openMemory, userIn } from '../../src/memory/open.ts'
 const home = mkdtempSync(join(tmpdir(), 'palimpsest-memory-'))
 after(() => rmSync(home, { recursive: true, force: true }))
 
-test('it is a file of the home, unless a database is named; a home in memory needs neither', async () => {
+test('memory is a file of the home, unless a database is named; a home in memory needs neither', async () => {
   const env = { PALIMPSEST_DATABASE_URL: 'postgres://127.0.0.1:1/none?connect_timeout=1' }
   await (await openMemory({ home: ':memory:', env })).close()
   await assert.rejects(openMemory({ home, env }), 'it is looked for')
@@ -18,7 +18,7 @@ test('it is a file of the home, unless a database is named; a home in memory nee
   assert.ok(existsSync(join(home, 'memory.sqlite')))
 })
 
-test('a schema is a file of the home; one that is not there checks nothing, one that cannot be read is an error', async () => {
+test('a schema is a file of the home; a missing one checks nothing, an unreadable one is an error', async () => {
   mkdirSync(join(home, 'schemas', 'folder.json'), { recursive: true })
   writeFileSync(join(home, 'schemas', 'list.json'), '{"type":"array"}')
   const memory = await openMemory({ home, env: {} })
@@ -29,7 +29,7 @@ test('a schema is a file of the home; one that is not there checks nothing, one 
   await memory.close()
 })
 
-test('the user is the one of the environment, of the configuration, or of the machine', () => {
+test('the user comes from the environment, the configuration, or the machine', () => {
   assert.equal(userIn({ PALIMPSEST_USER: 'ann' }, 'bob'), 'ann')
   assert.equal(userIn({}, 'bob'), 'bob')
   assert.equal(userIn({}), userInfo().username)

@@ -1,4 +1,4 @@
-/** The smaller parts of memory alone: limits, pages, rows, and how a proposal is shown. */
+/** Small parts of memory: limits, pages, rows, and how a proposal is shown. */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,10 +21,10 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 
 const INVALID = { code: 'INVALID_INPUT' }
 
-describe('what is written', () => {
+describe('new content', () => {
   const content = { title: 'T', body: 'b', schemaRef: null }
 
-  test('has a body, a title and a schema within their limits, and is text', () => {
+  test('has a body, a title and a schema within their limits, and is valid text', () => {
     checkContent(content, { body: 1, title: 1 })
     assert.throws(() => checkContent({ ...content, body: 'bb' }, { body: 1 }), /body/)
     assert.throws(() => checkContent({ ...content, title: 'TT' }, { title: 1 }), /title/)
@@ -32,7 +32,7 @@ describe('what is written', () => {
     assert.throws(() => checkContent({ ...content, body: '\ud800' }), Error)
   })
 
-  test('is for somebody and has a label', () => {
+  test('has a user and a label', () => {
     for (const name of ['', ' '.repeat(3), 'x'.repeat(1000)]) {
       assert.throws(() => checkUser(name), INVALID, JSON.stringify(name))
       assert.throws(() => checkLabel(name), INVALID, JSON.stringify(name))
@@ -42,7 +42,7 @@ describe('what is written', () => {
     assert.equal(titleOf('learning_GOALS'), 'Learning Goals')
   })
 
-  test('is proposed by an agent that says why, how sure it is, and names not too many entries', () => {
+  test('is proposed with an agent, a reason, a confidence and a limited number of entries', () => {
     const entries = (count: number) => Array.from({ length: count }, (_, entry) => ({ session: 's', entry }))
     const given = {
       userId: 'ann',
@@ -78,7 +78,7 @@ function throws(work: () => void): boolean {
 describe('all blocks', () => {
   const block = (n: number) => ({ label: `l${String(n).padStart(4, '0')}` }) as Block
   for (const count of [0, 1, 499, 500, 501, 1200]) {
-    test(`of ${count}: page by page, each once`, async () => {
+    test(`in pages are complete and without repeats: ${count} blocks`, async () => {
       const all = Array.from({ length: count }, (_, n) => block(n))
       let pages = 0
       const blocks = async (_: string, { limit = 1, after = '' } = {}) => {
@@ -94,7 +94,7 @@ describe('all blocks', () => {
 describe('a row', () => {
   const version = { id: 'v', user_id: 'ann', label: 'l', at: 5, actor: 'user:ann', action: 'set', why: 'w' }
 
-  test('of a version has its content, or none where the block was deleted', () => {
+  test('of a version has its content, or none if the block was deleted', () => {
     assert.deepEqual(toVersion({ ...version, title: null, body: '', schema_ref: null }), {
       ...{ id: 'v', userId: 'ann', label: 'l', at: 5, by: 'user:ann', action: 'set', why: 'w' },
       content: { title: '', body: '', schemaRef: null },
@@ -104,7 +104,7 @@ describe('a row', () => {
     assert.throws(() => toVersion({ ...version, actor: 'somebody' }))
   })
 
-  test('of a proposal has what is known of it and nothing else', () => {
+  test('of a proposal has all known fields and nothing else', () => {
     const row = {
       ...{ user_id: 'ann', id: 'p', label: 'l', kind: 'edit', state: 'open', title: 't', body: 'b', agent_id: 'a' },
       ...{ reasoning: 'r', confidence: 'high', entries: '[{"session":"s","entry":1}]', created_at: 3 },
@@ -137,7 +137,7 @@ describe('a review', () => {
   const words = (parts: { type: string; text: string }[]) =>
     parts.filter(({ type }) => type !== 'same').map(({ text }) => text.trim())
 
-  test('of an open proposal shows what approving it changes now', () => {
+  test('of an open proposal shows the change by an approval now', () => {
     const review = reviewOf(open, { block, merge: clean, problem: undefined, duplicates: [] })
     assert.deepEqual(words(review.diff), ['two'])
     assert.equal('problem' in review, false)
@@ -147,7 +147,7 @@ describe('a review', () => {
     assert.deepEqual(words(fresh.diff), ['one two three'])
   })
 
-  test('says whether tools gave any of its text, and where the user alone did', () => {
+  test('says whether any of its text came from tools or all from the user', () => {
     const from = (...sources: ('tool' | 'user')[]) => {
       const entries = sources.map((source, entry) => ({ session: 's', entry, source })) as unknown as EntryLink[]
       return reviewOf({ ...open, entries }, { block, merge: clean, problem: undefined, duplicates: [] }).fromTools
@@ -155,7 +155,7 @@ describe('a review', () => {
     assert.deepEqual([from(), from('user'), from('user', 'tool'), from('tool')], [false, false, true, true])
   })
 
-  test('of one that is decided, or that conflicts, shows what the agent changed', () => {
+  test("of a decided proposal, or one in conflict, shows the agent's change", () => {
     const decided = reviewOf(
       { ...open, state: 'approved' },
       { block, merge: clean, problem: undefined, duplicates: [] },
@@ -172,7 +172,7 @@ describe('a review', () => {
     )
   })
 
-  test('names what a screen would hide, and leaves pictures and lines alone', () => {
+  test('names invisible characters, but not emoji and line breaks', () => {
     assert.equal(reveal('a\u202eb\tc\n👩‍💻'), 'a⟨U+202E⟩b\tc\n👩‍💻')
     const names = hiddenIn('\u0007\u00ad\u200d\u2066\u{e0041}\ue000\u200d').map(({ name, count }) => [name, count])
     assert.deepEqual(names, [
@@ -190,18 +190,18 @@ describe('a schema', () => {
   const check = (schemaRef: string | null, body = '{"a":1}', known?: string) =>
     checkSchema({ title: '', body, schemaRef }, async () => known)
 
-  test('that is none, or that nobody knows, checks nothing', async () => {
+  test('that is missing or unknown checks nothing', async () => {
     await check(null, 'no json')
     await check('of-another-system', 'no json')
   })
 
-  test('is an object of JSON', async () => {
+  test('is a JSON object', async () => {
     await assert.rejects(check('name', '{}', '[1]'), { ...INVALID, message: /JSON object/ })
     await assert.rejects(check('name', '{}', 'null'), { ...INVALID, message: /JSON object/ })
     await assert.rejects(check('{not json', '{}'), { ...INVALID, message: /not valid JSON/ })
   })
 
-  test('is met by the body, or says where it is not', async () => {
+  test('is satisfied by the body, or names the wrong places', async () => {
     const schema = '{"type":"object","properties":{"a":{"type":"string"}},"required":["b"]}'
     await assert.rejects(check(schema), (error: Error & { code?: string; data?: { problems: string[] } }) => {
       assert.equal(error.code, 'SCHEMA_VIOLATION')
@@ -214,7 +214,7 @@ describe('a schema', () => {
   })
 })
 
-test('a memory in a home knows the schemas in it, by plain names only', async () => {
+test('a memory in a home finds its schemas by plain names only', async () => {
   const home = join(folder, 'home')
   mkdirSync(join(home, 'schemas'), { recursive: true })
   writeFileSync(join(home, 'schemas', 'person.json'), '{"type":"object","required":["name"]}')
@@ -229,7 +229,7 @@ test('a memory in a home knows the schemas in it, by plain names only', async ()
   await memory.close()
 })
 
-test('an export has every user and every open proposal, the oldest first, however many pages they take', async () => {
+test('an export has every user and every open proposal, oldest first, over any number of pages', async () => {
   const memory = new Memory(new SqliteMemory(':memory:'))
   const ask = (userId: string, body: string) =>
     memory.propose(userId, 'goals', { kind: 'new', body, agentId: 'a', reasoning: 'r' })
@@ -245,7 +245,7 @@ test('an export has every user and every open proposal, the oldest first, howeve
   await memory.close()
 })
 
-test('an import says what it wrote, what was there, and what was refused', async () => {
+test('an import reports what it wrote, what existed, and what was refused', async () => {
   const from = new Memory(new SqliteMemory(':memory:'))
   const to = new Memory(new SqliteMemory(':memory:'))
   for (const user of ['ann', 'bob']) await from.set(user, 'goals', { body: user, by: `user:${user}` })
@@ -264,7 +264,7 @@ test('an import says what it wrote, what was there, and what was refused', async
   await Promise.all([from.close(), to.close()])
 })
 
-test('the files of a workspace: those that it knows first, then other notes; none where there is no folder', async () => {
+test('the files of a workspace are the standard ones, then other notes; none if the folder is missing', async () => {
   assert.deepEqual(await workspaceFiles({ folder: join(folder, 'none') }), [])
   const place = join(folder, 'workspace')
   mkdirSync(place)

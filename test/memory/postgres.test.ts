@@ -28,7 +28,7 @@ describe('on PostgreSQL', { skip: noPostgres }, () => {
   memoryStoreContract('postgres', async name => openPostgresMemory(await database(`memory-${name}`)))
   serverStoreContract('postgres', async name => openPostgresStore(await database(`server-${name}`)))
 
-  test('versions of the first schema are numbered in the order in which they were written', async () => {
+  test('versions of the first schema are numbered in the order of their writing', async () => {
     const url = await database('numbered')
     const memory = new Memory(await openPostgresMemory(url))
     for (const body of ['one', 'two', 'three'])
@@ -46,7 +46,7 @@ describe('on PostgreSQL', { skip: noPostgres }, () => {
     await later.close()
   })
 
-  test('every text comes back as it was written', async () => {
+  test('every text is read back unchanged', async () => {
     const sql = await PostgresSql.open(await database('texts'), 'texts', [
       ['texts', 'CREATE TABLE texts (n integer PRIMARY KEY, text text NOT NULL)'],
     ])
@@ -60,7 +60,7 @@ describe('on PostgreSQL', { skip: noPostgres }, () => {
     await sql.close()
   })
 
-  test('what throws in a transaction undoes it, and a lost race is run again', async () => {
+  test('an error in a transaction undoes it, and a lost race is repeated', async () => {
     const sql = await PostgresSql.open(await database('races'), 'races', [
       ['numbers', 'CREATE TABLE numbers (n integer PRIMARY KEY, value integer NOT NULL)'],
       ['two', 'INSERT INTO numbers VALUES (1, 0), (2, 0)'],
@@ -73,7 +73,7 @@ describe('on PostgreSQL', { skip: noPostgres }, () => {
       }),
       /no/,
     )
-    // In two orders, so that some of them wait for each other in a circle.
+    // In two orders, so that some of them deadlock.
     const both = (order: number[]) =>
       sql.transaction(function* () {
         for (const n of order) yield* add(n)

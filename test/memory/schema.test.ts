@@ -16,14 +16,14 @@ const SCHEMA = {
 const check = (body: string, schemaRef: string | null = JSON.stringify(SCHEMA)) =>
   checkSchema({ title: '', body, schemaRef }, async name => (name === 'person' ? JSON.stringify(SCHEMA) : undefined))
 
-test('a body of JSON or with front matter that fits passes', async () => {
+test('a matching body of JSON or with front matter passes', async () => {
   await check('{"name": "Ann", "age": 12}')
   await check('---\nname: Ann\nage: 12\ntags:\n  - math\n  - "chess: fast"\n---\n\n# Anything\n')
   await check('{"name": "Ann", "age": 12}', 'person')
   await check('anything', null)
 })
 
-test('one that does not fit is refused with each reason', async () => {
+test('a body that does not match is refused with each reason', async () => {
   await assert.rejects(check('{"name": 5}'), error => {
     assert.ok(error instanceof Error && 'code' in error)
     assert.equal(error.code, 'SCHEMA_VIOLATION')
@@ -42,14 +42,14 @@ test('one that does not fit is refused with each reason', async () => {
   await assert.rejects(check('---\nname: Ann\nage: -1\n---\n'), { code: 'SCHEMA_VIOLATION', message: /age/ })
 })
 
-test('a reason names the place, unless it is of the whole', async () => {
+test('a reason names the place, unless it is about the whole body', async () => {
   const list = JSON.stringify({ type: 'array', minItems: 3 })
   await assert.rejects(check('[1]', list), ({ message }: Error) => !/(?:^|[\n ]): /.test(message) && /3/.test(message))
   const inside = JSON.stringify({ type: 'array', items: { type: 'string' } })
   await assert.rejects(check('["a", 1]', inside), { message: /\b1: / })
 })
 
-test('a name that nobody knows checks nothing, and a schema that is none is refused', async () => {
+test('an unknown name checks nothing, and an invalid schema is refused', async () => {
   await check('anything', 'somebody-elses-schema')
   await assert.rejects(check('{}', '{not json'), { code: 'INVALID_INPUT' })
   await assert.rejects(check('{}', '{"$ref": "#/nowhere"}'), { code: 'INVALID_INPUT' })
@@ -87,7 +87,7 @@ for (const text of [
   '"\\x": 1',
   'a: 1\n   b: 2',
 ]) {
-  test(`front matter beyond what is supported is a problem: ${JSON.stringify(text)}`, () => {
+  test(`unsupported front matter is a problem: ${JSON.stringify(text)}`, () => {
     assert.match(JSON.stringify(readFrontMatter(`---\n${text}\n---\n`)), /cannot be read/)
   })
 }

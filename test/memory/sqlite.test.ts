@@ -38,7 +38,7 @@ test("a user's lists are read from an index that begins with the user", async t 
   db.close()
 })
 
-test('a database of a newer version is refused and left alone', () => {
+test('a database of a newer version is refused and not changed', () => {
   const path = join(folder, 'newer.sqlite')
   const db = new DatabaseSync(path)
   db.exec('PRAGMA user_version = 999')
@@ -61,7 +61,7 @@ test('a locked database is an error after the waiting time', async () => {
   await store.close()
 })
 
-test('to remove what is not there is done already, and refused where somebody has made it since', async () => {
+test('removing a missing block succeeds, and is refused if the block has been created since', async () => {
   const store = new SqliteMemory(':memory:')
   const note = { at: 7, by: 'user:ann', action: 'delete', why: '' } as const
   const gone = { userId: 'ann', label: 'goals', expected: null, content: null }
@@ -74,7 +74,7 @@ test('to remove what is not there is done already, and refused where somebody ha
   await store.close()
 })
 
-test('of two that decide one proposal the second changes nothing', async () => {
+test('of two decisions on one proposal the second changes nothing', async () => {
   const path = join(folder, 'decided.sqlite')
   const [one, two] = [new SqliteMemory(path), new SqliteMemory(path)]
   const note = (by: 'user:ann' | 'user:bob', why: string) =>

@@ -1,15 +1,15 @@
 /** A TCP proxy that can stop forwarding, at once or at the first statement that contains a text. */
 import { connect, createServer, type Socket } from 'node:net'
 
-/** Whether the statement itself still gets through, and only its answer is lost. */
+/** Whether the statement itself is forwarded, and only its answer is lost. */
 type Trap = { text: string; forward: boolean; sprung: () => void }
 
 export type StallingProxy = {
   port: number
   stall(): void
-  /** Stalls at the first statement with this text in it; resolves when that happens. */
+  /** Stalls at the first statement with this text; resolves when that happens. */
   stallAt(text: string, options: { forward: boolean }): Promise<void>
-  /** Forwards again, on new connections; those that were stalled are cut. */
+  /** Forwards again, on new connections; stalled ones are cut. */
   resume(): void
   close(): void
 }

@@ -41,7 +41,7 @@ const FILES = [
   'memory/2026-11-15.md',
 ]
 
-test('missing files are made from templates that explain themselves', async () => {
+test('missing files are created from templates that explain their use', async () => {
   const { workspace, get } = await makeWorkspace()
   assert.deepEqual(await initWorkspace(workspace), FILES)
   for (const path of FILES) {
@@ -49,7 +49,7 @@ test('missing files are made from templates that explain themselves', async () =
   }
 })
 
-test('files that exist are not touched', async () => {
+test('existing files are not changed', async () => {
   const { folder, workspace, get } = await makeWorkspace()
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'SOUL.md'), 'mine')
@@ -58,7 +58,7 @@ test('files that exist are not touched', async () => {
   assert.equal(get('SOUL.md'), 'mine')
 })
 
-test('what is loaded has its heading and its files in order', async () => {
+test('loaded text has its heading and the files in order', async () => {
   const { workspace } = await makeWorkspace()
   await saveFact(workspace, 'This project uses TypeScript')
   const text = await loadWorkspace(workspace)
@@ -75,7 +75,7 @@ test('the same files give the same text', async () => {
   assert.equal(await loadWorkspace(workspace), await loadWorkspace(workspace))
 })
 
-test('the last 20 lines of the learnings are loaded, and only the log of the day', async () => {
+test("the last 20 lines of the learnings are loaded, and only today's log", async () => {
   const { folder, workspace, tool } = await makeWorkspace()
   for (let i = 1; i <= 30; i++) await tool('workspace_log_learning', { learning: `lesson ${i}` })
   writeFileSync(join(folder, 'memory-old.md'), '')
@@ -90,7 +90,7 @@ test('the last 20 lines of the learnings are loaded, and only the log of the day
   assert.doesNotMatch(text, /yesterday/)
 })
 
-test('a file that is too long is cut at a line and says so: rules from the beginning, facts from the end', async () => {
+test('a file that is too long is cut at a line and says so: rules keep their beginning, facts their end', async () => {
   const { folder, workspace } = await makeWorkspace()
   await initWorkspace(workspace)
   const lines = Array.from({ length: 2000 }, (_, i) => `line number ${i}`)
@@ -107,7 +107,7 @@ test('a file that is too long is cut at a line and says so: rules from the begin
   for (const part of [soul, memory]) assert.ok(part.length < FILE_LIMIT + 200)
 })
 
-test('a file that just fits is not cut, and one character more cuts a line', async () => {
+test('a file at the limit is not cut, and one more character cuts a line', async () => {
   const { folder, workspace } = await makeWorkspace()
   await initWorkspace(workspace)
   const lines = Array.from({ length: FILE_LIMIT / 100 }, (_, i) => `${i} `.padEnd(98, 'x').padEnd(99, 'y'))
@@ -132,7 +132,7 @@ test('each tool adds one line to its file', async () => {
   assert.match(get('memory/2026-11-15.md'), /^# 2026-11-15\n[\s\S]*\n- 12:05 Finished the parser\n$/)
 })
 
-test('what is there already is not added twice', async () => {
+test('an existing line is not added twice', async () => {
   const { tool, get } = await makeWorkspace()
   await tool('workspace_save_fact', { fact: 'This project uses TypeScript' })
   const before = get('MEMORY.md')
@@ -148,7 +148,7 @@ test('what is there already is not added twice', async () => {
   assert.notEqual(get('MEMORY.md'), before)
 })
 
-test('an entry after a last line without an end stands on a line of its own', async () => {
+test('an entry after a last line without a line break is on its own line', async () => {
   const { folder, workspace, tool, get } = await makeWorkspace()
   await initWorkspace(workspace)
   writeFileSync(join(folder, 'MEMORY.md'), '- one')
@@ -182,7 +182,7 @@ test('processes that log at once lose no line', { timeout: 600_000 }, async () =
   assert.deepEqual(logged.sort(), names.flatMap(name => Array.from({ length: 40 }, (_, i) => `${name}${i}`)).sort())
 })
 
-test('a line that an agent added says where it comes from, is in the prompt without that, and can be taken out', async () => {
+test("an agent's line has its source, appears in the prompt without it, and can be removed", async () => {
   const { workspace, folder, get } = await makeWorkspace()
   const source = { session: 'fix-login', entry: 12 }
   await saveFact({ ...workspace, source }, 'Tea is at four')
@@ -198,7 +198,7 @@ test('a line that an agent added says where it comes from, is in the prompt with
   await assert.rejects(removeLine({ folder }, line!.id), { code: 'ENTRY_NOT_FOUND' })
 })
 
-test('who the agent is stands in three files, in any letter case, and only at the top', () => {
+test("three files define the agent's identity, in any letter case, and only at the top", () => {
   for (const path of ['SOUL.md', 'TOOLS.md', 'AGENTS.md']) assert.equal(identityFile(path), path)
   assert.equal(identityFile('soul.MD'), 'SOUL.md')
   for (const path of ['MEMORY.md', 'notes/SOUL.md', 'SOUL.md.bak', ''])

@@ -1,10 +1,10 @@
-/** Byte pairs over tables of our own, against the definition: the pair of the lowest rank is merged, until none is left. */
+/** Byte pairs over small tables, against the definition: the pair of the lowest rank is merged, until none is left. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BytePairs } from '../../src/model/byte-pairs.ts'
 import * as fc from '../property.ts'
 
-/** A table as scripts/build-tokens.ts packs it: the number of tokens, their lengths, and their bytes. */
+/** A table in the form of scripts/build-tokens.ts: the number of tokens, their lengths, and their bytes. */
 function packed(tokens: readonly string[]): string {
   const size = Buffer.alloc(4)
   size.writeUInt32BE(tokens.length)
@@ -23,13 +23,13 @@ function countByDefinition(ranks: ReadonlyMap<string, number>, piece: string): n
   }
 }
 
-/** Every byte, then all words of the letters a and b up to some length: each is the beginning of others. */
+/** Every byte, then all words of the letters a and b up to some length: each is a prefix of others. */
 const words = (length: number): string[] =>
   length === 0 ? [''] : words(length - 1).flatMap(word => [`${word}a`, `${word}b`])
 const BYTES = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(byte))
 const WORDS = Array.from({ length: 9 }, (_, i) => words(i + 2)).flat()
 
-test('a piece has as many tokens as the definition says, whatever the order of the table', () => {
+test('a piece has as many tokens as the definition gives, for any order of the table', () => {
   const table = fc.tuple(
     fc.shuffledSubarray(WORDS, { minLength: 100 }),
     fc.shuffledSubarray(['é', '中'], { minLength: 0 }),
@@ -41,7 +41,7 @@ test('a piece has as many tokens as the definition says, whatever the order of t
       const ranks = new Map(tokens.map((token, rank) => [token, rank]))
       const pairs = new BytePairs(packed(tokens))
       for (const one of pieces) {
-        // A token of the table is one token; tables that are made by merging give it by merging, too.
+        // A token of the table is one token; in tables that are made by merging, merging gives it too.
         const whole = ranks.has(Buffer.from(one).toString('latin1'))
         assert.equal(pairs.count(one), whole ? 1 : countByDefinition(ranks, one), one)
       }
@@ -50,7 +50,7 @@ test('a piece has as many tokens as the definition says, whatever the order of t
   )
 })
 
-test('a long piece is counted like a short one, also of characters with three bytes', () => {
+test('a long piece is counted like a short one, also with characters of three bytes', () => {
   const tokens = [...BYTES, 'aa']
   const ranks = new Map(tokens.map((token, rank) => [token, rank]))
   const pairs = new BytePairs(packed(tokens))

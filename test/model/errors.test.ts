@@ -5,7 +5,7 @@ import { homeIn } from '../../src/model/defaults.ts'
 import { isPalimpsestError, messageOf, PalimpsestError } from '../../src/model/errors.ts'
 import { Listeners } from '../../src/model/listeners.ts'
 
-test('an error says its code, its sentence, what it is about, and what caused it', () => {
+test('an error has its code, its sentence, its data and its cause', () => {
   const cause = new Error('disk')
   const error = new PalimpsestError('STORE_FULL', 'The disk is full.', { path: 'a' }, cause)
   assert.deepEqual(
@@ -16,11 +16,11 @@ test('an error says its code, its sentence, what it is about, and what caused it
   assert.ok(!('cause' in new PalimpsestError('STORE_FULL', 'x')))
 })
 
-test('anything that was thrown has a message', () => {
+test('anything thrown has a message', () => {
   assert.deepEqual([new RangeError('a'), 'b', 7, undefined].map(messageOf), ['a', 'b', '7', 'undefined'])
 })
 
-test('our errors are known by name, also those of another copy of the package', () => {
+test('our errors are recognised by name, also those of another copy of the package', () => {
   assert.ok(isPalimpsestError(new PalimpsestError('STORE_FULL', 'x')))
   assert.ok(isPalimpsestError(Object.assign(new Error('x'), { name: 'PalimpsestError', code: 'STORE_FULL' })))
   assert.ok(!isPalimpsestError(Object.assign(new Error('x'), { code: 'ENOENT' })))
@@ -28,7 +28,7 @@ test('our errors are known by name, also those of another copy of the package', 
   assert.ok(!isPalimpsestError({ name: 'PalimpsestError', code: 'STORE_FULL' }))
 })
 
-test('those who listen are told in their order, until they stop', () => {
+test('listeners are called in order, until they unsubscribe', () => {
   const listeners = new Listeners<string>()
   const heard: string[] = []
   const stop = listeners.listen(event => heard.push(`first ${event}`))
@@ -39,7 +39,7 @@ test('those who listen are told in their order, until they stop', () => {
   assert.deepEqual(heard, ['first a', 'second a', 'second b'])
 })
 
-test('the home is what the environment names', () => {
+test('the home comes from the environment', () => {
   assert.equal(homeIn({ PALIMPSEST_HOME: '/home/x' }), '/home/x')
   assert.equal(homeIn({ PALIMPSEST_HOME: '' }), '.agent')
   assert.equal(homeIn({}), '.agent')

@@ -7,7 +7,7 @@ import { parseJson, type Reviver, unquoted } from '../../src/model/json.ts'
 import { endOfString, endOfValue } from '../../src/model/json-text.ts'
 import * as fc from '../property.ts'
 
-/** A reader that nobody would use and nobody can doubt: one character after the other; the engine's parser gets single words alone. */
+/** A simple reader for comparison: character by character; only single words go to the engine's parser. */
 function slowly(text: string): unknown {
   let at = 0
   const blank = () => {
@@ -32,7 +32,7 @@ function slowly(text: string): unknown {
     at += 4
     return String.fromCharCode(Number.parseInt(text.slice(at - 4, at), 16))
   }
-  /** What stands between two brackets, one by one. */
+  /** The elements between two brackets, one by one. */
   const list = (open: string, close: string, item: () => void) => {
     take(open)
     blank()
@@ -109,7 +109,7 @@ const LETTERS: Record<string, string> = {
   '\f': 'f',
 }
 
-/** A character in one of the ways in which JSON lets it be written. */
+/** A character in one of the ways in which JSON may write it. */
 function spelled(char: string, way: number): string {
   const code = `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
   const letter = LETTERS[char]
@@ -138,7 +138,7 @@ const { json } = fc.letrec<{ json: string }>(tie => ({
   ),
 }))
 
-/** What an engine with the fault has to have seen to take a key for another one. */
+/** Makes an engine with the fault parse what it needs to mistake one key for another. */
 function lure(members: readonly string[], name: string): void {
   const length = String(slowly(name)).length
   const other = name.slice(1, 1 + length)
@@ -146,14 +146,14 @@ function lure(members: readonly string[], name: string): void {
 }
 
 describe('parseJson', () => {
-  test('any text is read as it is written, whatever its keys and however they are spelled', () => {
+  test('any text is read as written, with any keys in any spelling', () => {
     fc.assert(
       fc.property(json, text => assertSame(parseJson(text), slowly(text), text)),
       { numRuns: 5000 },
     )
   })
 
-  test('a key is not taken for another one that stood in its place before', () => {
+  test('a key is not mistaken for another one that was in its place before', () => {
     fc.assert(
       fc.property(fc.uniqueArray(key, { minLength: 2, maxLength: 4 }), names => {
         for (const [i, name] of names.entries()) lure(names.slice(0, i), name)
@@ -166,7 +166,7 @@ describe('parseJson', () => {
     )
   })
 
-  test('a reviver gets the keys as they are written, and the same values in the same order', () => {
+  test('a reviver gets the keys as written, and the same values in the same order', () => {
     const noting = (parse: (text: string, reviver: Reviver) => unknown, text: string) => {
       const calls: unknown[] = []
       const value = parse(text, (name, inner) => {
@@ -187,14 +187,14 @@ describe('parseJson', () => {
     )
   })
 
-  test('what a reviver throws is passed on', () => {
+  test('an error of a reviver is passed on', () => {
     const failing = () => {
       throw new TypeError('not this one')
     }
     for (const text of ['{"a":1}', '{"\\u0061":1}']) assert.throws(() => parseJson(text, failing), TypeError)
   })
 
-  test('a text that is no JSON is a SyntaxError that speaks of this text', () => {
+  test('a text that is not JSON gives a SyntaxError about this text', () => {
     const broken = [
       '',
       '{"\\n":1',
@@ -218,7 +218,7 @@ describe('parseJson', () => {
     }
   })
 
-  test('a text with something changed in it is refused or read as JSON.parse would have it', () => {
+  test('a text with any change is refused or read as by JSON.parse', () => {
     fc.assert(
       fc.property(
         json,
@@ -241,7 +241,7 @@ describe('parseJson', () => {
     )
   })
 
-  test('strings of many megabytes and escapes do not hinder it', () => {
+  test('strings of many megabytes and escapes are read', () => {
     const long = 'x\\n\\"'.repeat(3_000_000)
     const value = parseJson<Record<string, string>>(`{"a":"${long}","\\n":"${long}"}`)
     assert.deepEqual(Object.keys(value), ['a', '\n'])
@@ -250,7 +250,7 @@ describe('parseJson', () => {
 })
 
 describe('strings of JSON', () => {
-  test('a string ends behind its quote, and is unquoted to what it says', () => {
+  test('a string ends after its quote, and is unquoted correctly', () => {
     fc.assert(
       fc.property(quoted, fc.string(), (string, behind) => {
         assert.equal(endOfString(`[${string}${behind}`, 1), 1 + string.length)
@@ -259,7 +259,7 @@ describe('strings of JSON', () => {
     )
   })
 
-  test('a value ends where it ends, and one that is cut off does not', () => {
+  test('the end of a value is found, and a value that is cut off has none', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.constantFrom('', ' ', ',1', ']', '}', '\n"'), (value, behind) => {
         const text = JSON.stringify(value)
@@ -272,7 +272,7 @@ describe('strings of JSON', () => {
   })
 })
 
-/** Where a key is never foreign: strings alone, our own files, what only we have written. */
+/** Files where no key comes from outside: they parse only strings, our own files, or text that we have written. */
 const OWN = [
   'agent/demo-model.ts',
   'doors/cli/main.ts',
@@ -285,7 +285,7 @@ const OWN = [
   'session/sample.ts',
 ]
 
-test('JSON.parse itself is called only where no key is foreign', () => {
+test('JSON.parse itself is called only where no key comes from outside', () => {
   const folder = join(import.meta.dirname, '../../src')
   const calling = readSources(folder).filter(({ path }) =>
     readFileSync(join(folder, path), 'utf8').includes('JSON.parse('),
@@ -293,7 +293,7 @@ test('JSON.parse itself is called only where no key is foreign', () => {
   assert.deepEqual(calling.map(({ path }) => path).sort(), OWN)
 })
 
-/** As the standard has it: `InternalizeJSONProperty`. */
+/** As in the standard: `InternalizeJSONProperty`. */
 function revived(name: string, value: unknown, reviver: Reviver): unknown {
   if (typeof value === 'object' && value !== null) {
     const holder = value as Record<string, unknown>

@@ -7,7 +7,7 @@ import * as fc from '../property.ts'
 
 const everyPart = anySession.map(messages => messages.flatMap(message => message.parts))
 
-test('the texts of a part stand in a fixed order, and nothing else is a text', () => {
+test('the texts of a part have a fixed order, and nothing else is a text', () => {
   const input = { b: 'one', a: ['two', 3, null, { c: 'three', d: true }], __proto__: null }
   assert.deepEqual(stringsIn(input), ['one', 'two', 'three'])
   assert.deepEqual(stringsIn('alone'), ['alone'])
@@ -22,7 +22,7 @@ test('the texts of a part stand in a fixed order, and nothing else is a text', (
   assert.deepEqual(leavesOf({ type: 'raw', provider: 'p', value: { text: 'no' } }), [])
 })
 
-test('putting every text back gives the same part', () => {
+test('putting back every text gives the same part', () => {
   fc.assert(
     fc.property(everyPart, parts => {
       for (const part of parts) assert.deepEqual(json(withLeaves(part, text => text)), json(part))
@@ -30,7 +30,7 @@ test('putting every text back gives the same part', () => {
   )
 })
 
-test('a text put at a place is read at that place, and all others stay', () => {
+test('a text put in a place is read from that place, and all others stay', () => {
   fc.assert(
     fc.property(everyPart, fc.nat(), (parts, pick) => {
       for (const part of parts) {
@@ -44,7 +44,7 @@ test('a text put at a place is read at that place, and all others stay', () => {
   )
 })
 
-test('a key named __proto__ is a key', () => {
+test('a key named __proto__ is an ordinary key', () => {
   const input: unknown = JSON.parse('{"__proto__":"x","y":{"__proto__":["z"]}}')
   assert.deepEqual(stringsIn(input), ['x', 'z'])
   const changed = withLeaves({ type: 'tool-call', id: 'i', name: 'n', input }, text => text.toUpperCase())
@@ -58,7 +58,7 @@ function json(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value))
 }
 
-test('the images of a part are itself, or those inside a result', () => {
+test('the images of a part are the part itself, or those inside a result', () => {
   const image: Part = { type: 'image', mediaType: 'image/png', data: 'AA' }
   const result = (output: string | Part[]): Part => ({ type: 'tool-result', id: 'i', name: 'n', output })
   assert.deepEqual(imagesIn(image), [image])
@@ -66,7 +66,7 @@ test('the images of a part are itself, or those inside a result', () => {
   for (const none of [result('text'), { type: 'text', text: 'a' } as Part]) assert.deepEqual(imagesIn(none), [])
 })
 
-test('the bytes of an image are those of its data, or of its address', () => {
+test('the bytes of an image are those of its data, or of its URL', () => {
   const image = { type: 'image', mediaType: 'image/png' } as const
   assert.equal(bytesOfImage({ ...image, data: 'AAAA' }), 4)
   assert.equal(bytesOfImage({ ...image, url: 'http://x/y' }), 10)

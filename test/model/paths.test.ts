@@ -1,4 +1,4 @@
-/** Paths as text: two spellings of one file are one, as Node's own rules say where they say something. */
+/** Paths as text: two spellings of one file are equal, by Node's rules where Node has rules. */
 import assert from 'node:assert/strict'
 import { posix } from 'node:path'
 import { test } from 'node:test'
@@ -10,7 +10,7 @@ const path = fc.tuple(fc.constantFrom('', '/'), fc.array(step, { minLength: 1, m
   return root + steps.join('/')
 })
 
-test('a path is normal as it is for Node, without a slash at its end, and stays so', () => {
+test('a path is normalised as in Node, without a final slash, and normalising again changes nothing', () => {
   fc.assert(
     fc.property(path, given => {
       const text = given.replace(/^\/+/, '/')
@@ -22,7 +22,7 @@ test('a path is normal as it is for Node, without a slash at its end, and stays 
   )
 })
 
-test('a relative path is put behind the folder, an absolute one is not', () => {
+test('a relative path is joined to the folder, an absolute one is not', () => {
   assert.equal(normalizePath('b.ts', '/work/a/'), '/work/a/b.ts')
   assert.equal(normalizePath('../b.ts', 'C:\\work\\a'), 'C:/work/b.ts')
   for (const path of ['/b.ts', '~/b.ts', 'D:/b.ts']) assert.equal(normalizePath(path, '/work'), path)
@@ -38,7 +38,7 @@ test('Windows has drives, and shares with two slashes', () => {
   assert.equal(normalizePath('..\\..\\a'), '../../a')
 })
 
-test('a relative path names the file that ends with it', () => {
+test('a relative path matches the file that ends with it', () => {
   const pairs: [a: string, b: string, same: boolean][] = [
     ['/work/src/a.ts', 'src/a.ts', true],
     ['src/a.ts', '/work/src/a.ts', true],

@@ -1,4 +1,4 @@
-/** Counts of pieces: each is what the tokenizer says of it, which is asked once while there is room to remember. */
+/** Counts of pieces: each is the tokenizer's count, which is computed once while there is room to cache it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PieceCounts } from '../../src/model/piece-counts.ts'
@@ -20,7 +20,7 @@ function counting(text: string) {
 const weigh = (piece: string) =>
   [...piece].reduce((sum, _, i) => (sum * 31 + piece.charCodeAt(i)) % 1_000_003, piece.length)
 
-test('every piece counts as the tokenizer counts it, and each distinct one is tokenized once', () =>
+test('every piece counts as in the tokenizer, and each distinct one is tokenized once', () =>
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('a', 'b', '\0', 'é', '\ufeff'), maxLength: 60 }), text => {
       const { asked, countOf } = counting(text)
@@ -35,7 +35,7 @@ test('every piece counts as the tokenizer counts it, and each distinct one is to
     }),
   ))
 
-test('half a character is another piece than the sign that encoders write for it', () =>
+test('half a character is a different piece from its replacement character', () =>
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('a', '\ud800', '\udc00', '\ufffd'), maxLength: 12 }), text => {
       const { countOf } = counting(text)
@@ -47,7 +47,7 @@ test('half a character is another piece than the sign that encoders write for it
     }),
   ))
 
-test('more pieces than there is room for still count right, in ASCII and beyond', () => {
+test('more pieces than fit the cache are still counted correctly, in ASCII and beyond', () => {
   for (const [first, beyond] of [
     [0, 32],
     [32, 300],

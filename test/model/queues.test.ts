@@ -1,4 +1,4 @@
-/** Work under a key, one after the other; and the first place from which a condition holds. */
+/** Tasks in queues, one after the other for each key; and the first index from which a condition holds. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
@@ -7,7 +7,7 @@ import { firstIndex } from '../../src/model/first-index.ts'
 import { Queues } from '../../src/model/queues.ts'
 import * as fc from '../property.ts'
 
-test('work under one key runs in the order of asking, whatever becomes of it; other keys do not wait', async () => {
+test('tasks under one key run in the order of the requests, also after errors; other keys do not wait', async () => {
   const queues = new Queues()
   const done: string[] = []
   const held = Promise.withResolvers<void>()
@@ -29,7 +29,7 @@ test('work under one key runs in the order of asking, whatever becomes of it; ot
   assert.equal(await queues.run('a', async () => 3), 3)
 })
 
-test('work that is asked for while some runs and some waits comes last', async () => {
+test('a task added while others run or wait comes last', async () => {
   const queues = new Queues()
   const done: string[] = []
   const held = Promise.withResolvers<void>()
@@ -47,7 +47,7 @@ test('work that is asked for while some runs and some waits comes last', async (
   assert.deepEqual(done, ['first', 'second', 'third'])
 })
 
-test('what work gave is kept by nobody once it is done', async () => {
+test('the result of a finished task is not kept in memory', async () => {
   const queues = new Queues()
   const given = new WeakRef(await queues.run('a', async () => ({ large: true })))
   setFlagsFromString('--expose-gc')
@@ -57,7 +57,7 @@ test('what work gave is kept by nobody once it is done', async () => {
   assert.equal(given.deref(), undefined)
 })
 
-test('the first index from which a condition holds is found in few steps', () =>
+test('the first index from which a condition holds is found in logarithmic time', () =>
   fc.assert(
     fc.property(fc.nat(500), fc.nat(600), (length, from) => {
       let asked = 0

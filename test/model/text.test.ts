@@ -27,7 +27,7 @@ import * as fc from '../property.ts'
 describe('a cut', () => {
   const text = fc.string({ unit: fc.constantFrom('a', ' ', 'é', '🙂', '👩‍🚀', '\n') })
 
-  test('of a valid text is valid, a part of it, and at most one half short', () => {
+  test('of a valid text is a valid part of it, and at most one half character shorter', () => {
     fc.assert(
       fc.property(text, fc.nat(40), fc.nat(40), (text, from, more) => {
         const found = cut(text, from, from + more)
@@ -46,7 +46,7 @@ describe('a cut', () => {
   })
 })
 
-test('a long session full of emoji has only valid texts, whatever is shortened in it', async () => {
+test('a long session full of emoji has only valid texts after any shortening', async () => {
   const filled = (length: number, shift: number) => 'x'.repeat(shift % 2) + '🙂'.repeat(length)
   for (const policy of ['thrifty', 'smart-history', 'stale-output', 'clear-tool-uses']) {
     const pal = await openPalimpsest({ home: ':memory:', clock: () => 1000, models: { small: { window: 12_000 } } })
@@ -83,7 +83,7 @@ test('a long session full of emoji has only valid texts, whatever is shortened i
   }
 })
 
-test('amounts read as people write them', () => {
+test('amounts are written as people write them', () => {
   assert.deepEqual([0, 0.05, -0.05, 0.1, 1.005, -2].map(asDollars), [
     '$0.00',
     '$0.0500',
@@ -99,26 +99,26 @@ test('amounts read as people write them', () => {
   assert.equal(withCommas(45_231), '45,231')
 })
 
-test('days and times are those of the user, minutes those of UTC', () => {
+test("days and times are in the user's time zone, minutes in UTC", () => {
   const at = new Date(2026, 0, 9, 3, 4, 59).getTime()
   assert.deepEqual([localDay(at), localTime(at)], ['2026-01-09', '03:04'])
   assert.equal(localDay(new Date(2026, 11, 31, 23, 59).getTime()), '2026-12-31')
   assert.equal(minuteOf(Date.UTC(2026, 4, 18, 9, 30, 59)), '2026-05-18 09:30')
 })
 
-test('the line at a place is the whole line around it', () => {
+test('the line at a position is the whole line around it', () => {
   const text = 'ab\n\ncd\nlast'
   const expected = ['ab', 'ab', 'ab', '', 'cd', 'cd', 'cd', 'last', 'last', 'last', 'last', 'last']
   for (const [at, line] of expected.entries()) assert.equal(lineAt(text, at), line, `${at}`)
   assert.equal(lineAt('\nab', 0), '')
 })
 
-test('a text that is shortened to one line has single spaces, and one that ends a line ends it once', () => {
+test('shortening to one line leaves single spaces, and a text gets only one final line break', () => {
   assert.deepEqual([inOneLine(' a \n\t b  c', 9), inOneLine('a b c', 4)], ['a b c', 'a b…'])
   assert.deepEqual(['', 'a', 'a\n', '\n'].map(endingLine), ['', 'a\n', 'a\n', '\n'])
 })
 
-test('lines and ends of texts', () => {
+test('lines are counted and joined, and ends are trimmed and bounded', () => {
   assert.deepEqual(['', 'a', 'a\n', 'a\nb', '\n\n'].map(linesIn), [0, 1, 1, 2, 2])
   assert.equal(onOneLine(' a \n\n b  c '), 'a b  c')
   assert.deepEqual(
@@ -128,7 +128,7 @@ test('lines and ends of texts', () => {
   assert.deepEqual([boundedTo('abc', 3), boundedTo('abcd', 3)], ['abc', 'ab…'])
 })
 
-test('half a character that stands alone is no character that a cut could split', () => {
+test('half a character alone is a unit that a cut cannot split', () => {
   assert.equal(cut('a\udc00b', 1), '\udc00b')
   assert.equal(cut('\ud800b', 1), 'b')
   assert.equal(cut('a\u{1f600}b', 2), 'b')

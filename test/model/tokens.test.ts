@@ -12,7 +12,7 @@ import * as fc from '../property.ts'
 const plain = { disallowedSpecial: new Set<string>() }
 const exact = (text: string) => countTokens(text, plain)
 
-/** A tokenizer that writes down what it is asked. */
+/** A tokenizer that records its calls. */
 function watched() {
   const asked: number[] = []
   const count = guarded(text => {
@@ -57,17 +57,17 @@ const PATHOLOGICAL: Record<string, string> = {
 }
 
 describe('exact counts', () => {
-  test('the table of tokens is the one that is published', () => {
+  test('the table of tokens is the published one', () => {
     assert.ok(readFileSync(TOKENS, 'utf8') === packedTokens(), 'run: node scripts/build-tokens.ts')
   })
 
-  test('a mark of the byte order is the token that it has in the table', async () => {
+  test('a byte order mark is its token in the table', async () => {
     const count = await loadCounter()
     assert.deepEqual(['\uFEFF', '\uFEFFusing'].map(count), [1, 1])
     assert.equal(await loadCounter(), count, 'it is loaded once')
   })
 
-  test('any ordinary text counts as the tokenizer counts it', async () => {
+  test('any ordinary text counts as in the tokenizer', async () => {
     const count = await loadCounter()
     const word = fc.oneof(
       fc.lorem({ maxCount: 3 }),
@@ -106,7 +106,7 @@ describe('exact counts', () => {
     assert.ok(longest > 60_000)
   })
 
-  test('a text of several megabytes is exact across the cuts made in it', () => {
+  test('a text of several megabytes is counted exactly, across its cuts', () => {
     const text = Array.from({ length: 9000 }, (_, i) => `line ${i}: the value of item_${i % 97} is ${i * 31}.`).join(
       '\n',
     )
@@ -129,7 +129,7 @@ describe('exact counts', () => {
     }
   })
 
-  test('special tokens in a text are plain text, wherever they stand', async () => {
+  test('special tokens in a text are plain text, anywhere', async () => {
     const count = await loadCounter()
     assert.equal(count('<|endoftext|>'), exact('<|endoftext|>'))
     assert.ok(count('<|endoftext|>') > 1)
@@ -138,7 +138,7 @@ describe('exact counts', () => {
 
 describe('text that stalls tokenizers', () => {
   for (const [name, text] of Object.entries(PATHOLOGICAL)) {
-    test(`${name}: the tokenizer sees short texts only, and no more of them than there is text`, () => {
+    test(`${name}: the tokenizer gets only short texts, and in sum no more than the text`, () => {
       const { count, asked, total } = watched()
       assert.ok(count(text) > 0)
       assert.ok(Math.max(...asked) <= 256, `longest ${Math.max(...asked)}`)
@@ -147,7 +147,7 @@ describe('text that stalls tokenizers', () => {
 
     test(`${name}: the count is close to the exact one`, () => {
       const sample = text.slice(0, 40_000)
-      // In slices: the tokenizer itself needs minutes for some of these in one go.
+      // In slices: the tokenizer itself needs minutes for some of these in one piece.
       const reference = Array.from({ length: 10 }, (_, i) => exact(sample.slice(i * 4000, (i + 1) * 4000)))
       const truth = reference.reduce((sum, tokens) => sum + tokens, 0)
       const error = Math.abs(guarded(exact)(sample) - truth) / truth
@@ -155,7 +155,7 @@ describe('text that stalls tokenizers', () => {
     })
   }
 
-  test('a long run without a blank is sampled: twice the text, the same work', () => {
+  test('a long run without spaces is sampled: twice the text, the same work', () => {
     const once = watched()
     const twice = watched()
     once.count(noise(400_000, BASE64))
@@ -163,7 +163,7 @@ describe('text that stalls tokenizers', () => {
     assert.ok(once.total() <= 33_000 && twice.total() <= 33_000, `${once.total()}, ${twice.total()}`)
   })
 
-  test('what is before and behind a run is counted as it is', () => {
+  test('text before and after a run is counted exactly', () => {
     const count = guarded(exact)
     const run = noise(40_000, BASE64)
     const [before, after] = ['some words of a text '.repeat(100), ` and others${' and others'.repeat(90)}`]
@@ -178,7 +178,7 @@ describe('text that stalls tokenizers', () => {
     }
   })
 
-  test('a count depends on the text alone, not on what was counted before', () => {
+  test('a count depends only on the text, not on earlier counts', () => {
     const fresh = guarded(exact)
     const used = guarded(exact)
     for (const text of Object.values(PATHOLOGICAL)) used(text.slice(0, 5000))
@@ -186,8 +186,8 @@ describe('text that stalls tokenizers', () => {
   })
 })
 
-describe('memory', () => {
-  test('a text is tokenized once, and a word that occurs often too', () => {
+describe('the cache', () => {
+  test('a text is tokenized once, and so is a word that occurs often', () => {
     const { count, asked } = watched()
     const text = 'one two three one two three one two three, and many more words than sixty-four characters'
     count(text)
@@ -200,7 +200,7 @@ describe('memory', () => {
     assert.ok(asked.length <= first + 2, 'wherever it is in a text')
   })
 
-  test('the memory is bounded: counting on and on gives the same numbers', () => {
+  test('the cache is bounded, and counting on gives the same numbers', () => {
     const count = guarded(text => text.length)
     const texts = Array.from({ length: 120 }, (_, i) => `${i} `.repeat(20_000))
     const first = texts.map(count)
@@ -211,7 +211,7 @@ describe('memory', () => {
 describe('parts', () => {
   const count = (text: string) => text.length
 
-  test('each kind of part counts what the model reads of it', () => {
+  test('each kind of part counts the text that the model reads', () => {
     const sizes: [Part, number][] = [
       [{ type: 'text', text: 'abcd' }, 4],
       [{ type: 'reasoning', text: 'abc' }, 3],
@@ -239,7 +239,7 @@ describe('parts', () => {
     }
   })
 
-  test('other opaque data counts by its length: hidden reasoning is paid for (T4)', () => {
+  test('other opaque data counts by its length, because hidden reasoning is paid for (T4)', () => {
     const part: Part = {
       type: 'raw',
       provider: 'anthropic',
@@ -248,7 +248,7 @@ describe('parts', () => {
     assert.ok(partTokens(part, count) >= 1000)
   })
 
-  test('a message counts its parts, and bytes look into results of several parts', () => {
+  test('a message counts its parts, including bytes in results of several parts', () => {
     const parts: Part[] = [
       { type: 'text', text: 'abc' },
       { type: 'tool-call', id: 'c', name: 'x', input: { a: 'bc', d: ['e'] } },

@@ -15,7 +15,7 @@ describe('a PostgreSQL database', { skip: noPostgres }, () => {
     server = await startPostgres()
   })
 
-  test('migrations are applied once, however many servers start together', async () => {
+  test('applies migrations once, even if many servers start together', async () => {
     const url = await server.create('migrations')
     const servers = await Promise.all([1, 2, 3, 4, 5].map(n => Postgres.open(url, { connections: n })))
     await Promise.all(servers.map(one => one.migrate('numbers', STEPS)))
@@ -25,7 +25,7 @@ describe('a PostgreSQL database', { skip: noPostgres }, () => {
     for (const one of servers) await one.close()
   })
 
-  test('a step that fails leaves nothing, and what came before it stays', async () => {
+  test('rolls back a failed migration and keeps those before it', async () => {
     const url = await server.create('failing')
     const db = await Postgres.open(url)
     const wrong = 'CREATE TABLE half (n integer); INSERT INTO nowhere VALUES (1)'
@@ -36,7 +36,7 @@ describe('a PostgreSQL database', { skip: noPostgres }, () => {
     await db.close()
   })
 
-  test('a server waits for the migration of another for longer than for a statement', async () => {
+  test("waits longer for another server's migration than for a statement", async () => {
     const url = await server.create('waiting')
     const slow = await Postgres.open(url, { connections: 1 })
     const hasty = await Postgres.open(url, { connections: 1, timeoutMs: 2000 })
@@ -46,7 +46,7 @@ describe('a PostgreSQL database', { skip: noPostgres }, () => {
     await Promise.all([slow.close(), hasty.close()])
   })
 
-  test('those who open the same address share connections until the last one closes', async () => {
+  test('shares connections between users of one address until the last one closes', async () => {
     const url = await server.create('shared')
     const [one, two] = [await Postgres.open(url), await Postgres.open(url)]
     assert.equal(one, two)
@@ -56,7 +56,7 @@ describe('a PostgreSQL database', { skip: noPostgres }, () => {
     await assert.rejects(two.read('SELECT 1'))
   })
 
-  test('a transaction is all or nothing, and one that loses is done again', async () => {
+  test('commits a transaction whole or not at all, and repeats it after a lost race', async () => {
     const url = await server.create('transactions')
     const db = await Postgres.open(url)
     await db.migrate('numbers', STEPS)
@@ -76,14 +76,14 @@ describe('a PostgreSQL database', { skip: noPostgres }, () => {
       })
     const tried = await Promise.allSettled([add(), add(), add(), add()])
     const failed = tried.filter(one => one.status === 'rejected')
-    // A place that was taken is the caller's to decide; a lost race is not seen.
+    // A taken key is for the caller to handle; a lost race is not visible.
     assert.ok(failed.every(one => isUniqueViolation(one.reason)))
     const [row] = await db.read('SELECT count(*)::integer AS n FROM numbers')
     assert.equal(row!['n'], 5 - failed.length)
     await db.close()
   })
 
-  test('statements go on after the server was restarted, and say so where it stays away', async () => {
+  test('reconnects after a restart of the server, and reports one that stays away', async () => {
     const own = await startPostgres()
     const db = await Postgres.open(own.url(), { timeoutMs: 60_000 })
     const impatient = await Postgres.open(own.url(), { timeoutMs: 500 })
@@ -101,7 +101,7 @@ describe('a PostgreSQL database', { skip: noPostgres }, () => {
     await Promise.all([db.close(), impatient.close()])
   })
 
-  test('what is wrong with the address is said without the password', async () => {
+  test('reports a wrong address without the password', async () => {
     await assert.rejects(Postgres.open('mysql://u:secret@h/d'), { code: 'CONFIG_INVALID' })
     const db = await Postgres.open(server.url('nowhere').replace('palimpsest@', 'palimpsest:secret@'))
     await assert.rejects(db.read('SELECT 1'), error => {

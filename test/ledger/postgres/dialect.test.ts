@@ -25,7 +25,7 @@ const YUGABYTE = 'PostgreSQL 15.12-YB-2025.1.0.0-b0 on x86_64-pc-linux-gnu'
 describe('servers that are not PostgreSQL', { skip: noPostgres }, () => {
   let server: PostgresServer
   const made = new Map<string, Promise<string>>()
-  // New databases are copies of the first: they have the tables that CockroachDB would get.
+  // New databases are copies of the first, with the tables for CockroachDB.
   before(async () => {
     server = await startPostgres()
     const first = server.url('template1')
@@ -58,7 +58,7 @@ describe('servers that are not PostgreSQL', { skip: noPostgres }, () => {
     await db.close()
   })
 
-  test('on YugabyteDB a step that was interrupted is done again over what it left', async () => {
+  test('on YugabyteDB an interrupted migration is repeated over its partial result', async () => {
     const url = await database('interrupted')
     await change(url, ['DROP SCHEMA public CASCADE', 'CREATE SCHEMA public', versionIs(YUGABYTE)])
     await openAll(url)
@@ -70,7 +70,7 @@ describe('servers that are not PostgreSQL', { skip: noPostgres }, () => {
     await db.close()
   })
 
-  test('the versions of a block are in order where each server has numbers of a sequence in store', async () => {
+  test('versions of a block are in order even if each server reserves numbers of a sequence', async () => {
     const url = await database('unordered')
     await change(url, ['ALTER SEQUENCE version_keys CACHE 100'])
     // Two servers, each with one connection.
@@ -85,7 +85,7 @@ describe('servers that are not PostgreSQL', { skip: noPostgres }, () => {
     for (const memory of memories) await memory.close()
   })
 
-  test('a step for PostgreSQL is left as it is', () => {
+  test('a migration for PostgreSQL is not changed', () => {
     const step = 'CREATE TABLE t (a text COLLATE "C") PARTITION BY HASH (a);'
     assert.equal(asSpokenBy('PostgreSQL 15.14 (Debian 15.14-0+deb12u1)', step), step)
   })
@@ -95,7 +95,7 @@ function versionIs(version: string): string {
   return `CREATE OR REPLACE FUNCTION disguise.version() RETURNS text LANGUAGE sql AS $$ SELECT '${version}' $$`
 }
 
-/** Opens every part of a home that has tables, once. */
+/** Opens every part of a home with tables, once. */
 async function openAll(url: string): Promise<void> {
   const opened = await Promise.all([
     PostgresLedger.open(url),

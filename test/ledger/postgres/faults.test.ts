@@ -1,4 +1,4 @@
-/** The ledger when PostgreSQL is killed, or the way to it breaks: nothing acknowledged is lost, and nothing is doubled. */
+/** The ledger when PostgreSQL is killed, or its connection breaks: nothing acknowledged is lost or doubled. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { encodeEvent, GENESIS } from '../../../src/ledger/codec.ts'
@@ -16,7 +16,7 @@ const KILLS = 3
 const said = (text: string): Event => ({ type: 'entry', message: { role: 'user', parts: [{ type: 'text', text }] } })
 
 describe('the ledger when PostgreSQL fails', { skip: noPostgres }, () => {
-  test('a server that is killed again and again loses nothing that was acknowledged', async () => {
+  test('a server that is killed repeatedly loses nothing acknowledged', async () => {
     const server = await startPostgres(undefined, { fsync: 'on' })
     const store = await PostgresLedger.open(server.url(), { timeoutMs: 60_000 })
     for (let i = 0; i < SESSIONS; i++) await store.open(`s${i}`, { at: 0, meta: '{}' })
@@ -61,7 +61,7 @@ describe('the ledger when PostgreSQL fails', { skip: noPostgres }, () => {
     await store.close()
   })
 
-  test('an append whose answer is lost is acknowledged, and is there once; one that did not arrive is sent again', async () => {
+  test('an append with a lost answer is stored once, and one that did not arrive is sent again', async () => {
     const server = await startPostgres()
     const proxy = await startStallingProxy(Number(new URL(server.url()).port))
     const url = server.url().replace(/:\d+\//, `:${proxy.port}/`)

@@ -1,4 +1,4 @@
-/** The ledger on every PostgreSQL that is here: the contract, and the same answers as SQLite whatever was done. */
+/** The ledger on every installed PostgreSQL: the contract, and the same answers as SQLite after any operations. */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { PostgresServer } from '../../../scripts/postgres.ts'
@@ -30,7 +30,7 @@ describe('the ledger on PostgreSQL', { skip: noPostgres }, () => {
         return PostgresLedger.open(await url)
       })
 
-      test('whatever is appended, forked, removed and redacted, it answers as SQLite does', async () => {
+      test('after any appends, forks, removals and redactions, it answers as SQLite does', async () => {
         const stores = [new SqliteLedger(':memory:'), await PostgresLedger.open(await server.create('alike'))]
         let run = 0
         await fc.assert(
@@ -46,19 +46,19 @@ describe('the ledger on PostgreSQL', { skip: noPostgres }, () => {
         for (const store of stores) await store.close()
       })
 
-      test('sessions that are indexed already are not looked at again for the sake of others', async t => {
+      test('indexing does not read sessions again that are already indexed', async t => {
         const store = await PostgresLedger.open(await server.create('many_sessions'))
         const transactions = t.mock.method(Postgres.prototype, 'transaction').mock
         for (let i = 0; i < 60; i++) {
           await act(store, { do: 'say', session: `s${i}`, words: WORDS, times: 1 }, i)
         }
         await store.index('all')
-        // One each, a few merges, and what the background does at the same time.
+        // One for each, a few merges, and the work in the background.
         assert.ok(transactions.callCount() < 150, `${transactions.callCount()} transactions for 60 sessions`)
         await store.close()
       })
 
-      test('reading on in a session costs the same however many sessions there are', async t => {
+      test('reading on in a session costs the same for any number of sessions', async t => {
         const store = await PostgresLedger.open(await server.create('read_on'))
         const events = Array.from(
           { length: 60 },
@@ -84,7 +84,7 @@ describe('the ledger on PostgreSQL', { skip: noPostgres }, () => {
         await store.close()
       })
 
-      test('a search asks for all of its words and filters in one statement', async t => {
+      test('a search asks for all its words and filters in one statement', async t => {
         const store = await PostgresLedger.open(await server.create('asked_once'))
         await act(store, { do: 'say', session: 'one', words: WORDS, times: 1 }, 0)
         const index = await store.index({ session: 'one' })
@@ -94,7 +94,7 @@ describe('the ledger on PostgreSQL', { skip: noPostgres }, () => {
         const hits = await search(index, 'apple running zero x src/a/b.ts', { limit: 5, types: ['tool-result'] })
         assert.equal(hits.length, 1)
         assert.equal(postings(), 1)
-        // Segments, postings and places; what was read of the segments is kept.
+        // Segments, postings and places; segments that were read are cached.
         assert.equal(reads.callCount(), 3)
         await store.close()
       })
@@ -118,7 +118,7 @@ const say = fc.record({
   do: fc.constant('say' as const),
   session: name,
   words,
-  // The last is so long that the text is kept apart.
+  // The last one is so long that its text is stored separately.
   times: fc.constantFrom(1, 1, 2, 500),
 })
 const action: fc.Arbitrary<Action> = fc.oneof(
@@ -160,7 +160,7 @@ async function act(store: LedgerStore, one: Action, at: number): Promise<unknown
   return (await ledger.append(one.words.length > 3 ? [call, result] : [said], at))?.map(({ seq }) => seq)
 }
 
-/** Everything that a store can be asked, but for what is random in a redaction. */
+/** All answers of a store, without the random parts of a redaction. */
 async function answers(store: LedgerStore): Promise<unknown> {
   const sessions = await store.list()
   const found: unknown[] = []

@@ -1,4 +1,4 @@
-/** The ledger behind pgbouncer in transaction mode: no statement needs the connection of the one before. */
+/** The ledger behind pgbouncer in transaction mode: no statement depends on the connection of the one before. */
 import { after, before, describe } from 'node:test'
 import { findPooler, Pooler } from '../../../scripts/postgres.ts'
 import { PostgresLedger } from '../../../src/ledger/postgres/ledger.ts'
@@ -22,7 +22,7 @@ describe('the ledger behind pgbouncer', { skip: noPooler }, () => {
   ledgerStoreContract('postgres behind pgbouncer', async name => {
     const url = made.get(name) ?? create(`d${made.size}`)
     made.set(name, url)
-    // Before version 1.21 pgbouncer knows nothing of prepared statements.
+    // Versions of pgbouncer before 1.21 do not support prepared statements.
     return PostgresLedger.open(`${await url}?prepared=off`)
   })
 })
