@@ -51,30 +51,26 @@ export class SqliteFile {
       this.#db.exec('PRAGMA journal_mode = WAL')
       this.#db.exec('PRAGMA synchronous = FULL')
       migrate(this.#db, path, migrations)
-    })
+    }, path)
     this.#files = new OpenedFiles(path)
   }
 
   all(sql: string, values: readonly SqlValue[] = []): SqlRow[] {
-    return guard(() => this.#statements.all(sql, values))
+    return this.#files.read(() => this.#statements.all(sql, values))
   }
 
   get(sql: string, values: readonly SqlValue[] = []): SqlRow | undefined {
-    return guard(() => this.#statements.prepare(sql).get(...values))
+    return this.#files.read(() => this.#statements.prepare(sql).get(...values))
   }
 
   /** The number of rows that changed. */
   run(sql: string, values: readonly SqlValue[] = []): number {
-    const changed = guard(() => this.#statements.run(sql, values))
-    this.#files.check()
-    return changed
+    return this.#files.write(() => this.#statements.run(sql, values))
   }
 
   /** All or nothing. Reads inside the transaction see the state that it will commit. */
   transaction<T>(work: () => T): T {
-    const result = guard(() => inTransaction(this.#db, work))
-    this.#files.check()
-    return result
+    return this.#files.write(() => inTransaction(this.#db, work))
   }
 
   scrub(): void {
@@ -106,16 +102,32 @@ function makePrivate(path: string): void {
 }
 
 /**
- * Checks that a database and its log are still the files that were opened. SQLite goes on writing into files that were
- * deleted or replaced, and such commits are lost when the process ends. Call `check` after a commit, before the commit
- * is reported, and `close` after the database is closed.
+ * Checks that a database, its log and the index of the log are still the files that were opened. SQLite goes on writing
+ * into files that were deleted or replaced, and such commits are lost when the process ends. Without the same index,
+ * two processes do not see each other's locks and overwrite each other's commits. Call `close` after the database is
+ * closed.
  */
 export class OpenedFiles {
+  readonly #path: string
   readonly #files: readonly OpenedFile[]
 
   constructor(path: string) {
+    this.#path = path
     const whole = resolve(path)
-    this.#files = [byInode(whole), byLink(`${whole}-wal`)].filter(file => file !== undefined)
+    const files = [byInode(whole), byLink(`${whole}-wal`), byInode(`${whole}-shm`)]
+    this.#files = files.filter(file => file !== undefined)
+  }
+
+  read<T>(work: () => T): T {
+    return guard(work, this.#path)
+  }
+
+  /** Runs a write. It is not begun if the files have changed, and not reported if they changed during it. */
+  write<T>(work: () => T): T {
+    this.check()
+    const result = guard(work, this.#path)
+    this.check()
+    return result
   }
 
   check(): void {
@@ -190,11 +202,11 @@ export function scrub(db: DatabaseSync): void {
 }
 
 /** Runs work on a database; failures are thrown with our error codes. */
-export function guard<T>(work: () => T): T {
+export function guard<T>(work: () => T, path?: string): T {
   try {
     return work()
   } catch (error) {
-    throw asStoreError(error)
+    throw asStoreError(error, path)
   }
 }
 
@@ -215,7 +227,12 @@ function asStoreError(error: unknown, path?: string): unknown {
   if (error instanceof PalimpsestError || !(error instanceof Error)) return error
   const code = 'errcode' in error ? Number(error.errcode) & 0xff : -1
   const [name, message] = KNOWN[code] ?? (['STORE_FAILED', error.message] as const)
-  return new PalimpsestError(name, message + (path ? ` (${path})` : ''), { sqlite: error.message }, error)
+  return new PalimpsestError(
+    name,
+    message + (path && path !== ':memory:' ? ` (${path})` : ''),
+    { sqlite: error.message },
+    error,
+  )
 }
 
 export function inTransaction<T>(db: DatabaseSync, work: () => T): T {

@@ -143,7 +143,7 @@ export class SqliteLedger implements LedgerStore {
       this.#db.exec(`PRAGMA synchronous = ${options.sync === 'normal' ? 'NORMAL' : 'FULL'}`)
       if (options.checkpoints === false) this.#db.exec('PRAGMA wal_autocheckpoint = 0')
       migrate(this.#db, path, MIGRATIONS)
-    })
+    }, path)
     this.#files = new OpenedFiles(path)
     this.#index = new SqliteIndex(this.#db, {
       sync: options.sync === 'normal' ? 'NORMAL' : 'FULL',
@@ -157,7 +157,7 @@ export class SqliteLedger implements LedgerStore {
     id: string,
     init: { at: number; meta: string; parent?: { id: string; seq: number } },
   ): Promise<SessionRow> {
-    return guard(() => {
+    return this.#files.write(() => {
       const parent = init.parent ? this.#lineage(init.parent.id) : undefined
       this.#sql.run(
         `INSERT INTO sessions (key, id, parent, fork_seq, created_at, updated_at, meta)
@@ -165,18 +165,17 @@ export class SqliteLedger implements LedgerStore {
            ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
         [id, parent?.at(-1)?.key ?? null, init.parent?.seq ?? null, init.at, init.at, init.meta],
       )
-      this.#files.check()
       return this.#find(id)!
     })
   }
 
   async find(id: string): Promise<SessionRow | undefined> {
-    return guard(() => this.#find(id))
+    return this.#files.read(() => this.#find(id))
   }
 
   async list({ limit = 100, after, contains, prefix = '', changedWithin }: ListOptions = {}) {
     this.#noteUseIfPossible()
-    return guard(() => {
+    return this.#files.read(() => {
       const anchor = after === undefined ? undefined : this.#find(after)
       const { sql, values } = listStatement({ limit, anchor, contains, prefix, changedWithin })
       return this.#sql.all(sql, values).map(toSession)
@@ -184,16 +183,15 @@ export class SqliteLedger implements LedgerStore {
   }
 
   async setMeta(id: string, meta: string): Promise<void> {
-    guard(() => this.#sql.run('UPDATE sessions SET meta = ? WHERE id = ?', [meta, id]))
-    this.#files.check()
+    this.#files.write(() => this.#sql.run('UPDATE sessions SET meta = ? WHERE id = ?', [meta, id]))
   }
 
   async append(id: string, rows: readonly NewRow[]): Promise<boolean> {
     // If the session was removed meanwhile, the database refuses the append, so no append has to check first.
-    const key = (this.#lineages.get(id) ?? guard(() => this.#lineage(id))).at(-1)!.key
+    const key = (this.#lineages.get(id) ?? this.#files.read(() => this.#lineage(id))).at(-1)!.key
     if (rows.length === 0) return true
     try {
-      guard(() =>
+      this.#files.write(() =>
         // A single statement is a transaction already.
         rows.length <= MOST_ROWS && rows.every(({ contents }) => !contents)
           ? this.#insert(key, rows)
@@ -201,7 +199,6 @@ export class SqliteLedger implements LedgerStore {
               for (const row of rows) this.#insertWhole(key, row)
             }),
       )
-      this.#files.check()
       this.#used.add(key)
       this.#indexer?.appended(id)
       return true
@@ -209,7 +206,7 @@ export class SqliteLedger implements LedgerStore {
       const said = isPalimpsestError(error) ? error.data['sqlite'] : undefined
       if (said === 'UNIQUE constraint failed: events.id') return false
       if (said !== REMOVED) throw error
-      guard(() => this.#noticeRemovals())
+      this.#files.read(() => this.#noticeRemovals())
       throw noSession(id)
     }
   }
@@ -218,7 +215,7 @@ export class SqliteLedger implements LedgerStore {
     id: string,
     { from = 0, to = Number.MAX_SAFE_INTEGER, lightType, only, besidesEntries = false }: ReadOptions = {},
   ): Promise<Row[]> {
-    return guard(() => {
+    return this.#files.read(() => {
       const rows: Row[] = []
       for (const { key, upTo, first } of segments(this.#lineage(id))) {
         const low = Math.max(from, first)
@@ -232,7 +229,7 @@ export class SqliteLedger implements LedgerStore {
   }
 
   async contents(hashes: readonly string[]): Promise<Map<string, string>> {
-    return guard(() => this.#index.contents(hashes))
+    return this.#files.read(() => this.#index.contents(hashes))
   }
 
   /** The index with everything that was appended here or, for one session, by anybody. */
@@ -244,19 +241,20 @@ export class SqliteLedger implements LedgerStore {
   readIndex(scope: Scope, { behind }: { behind: boolean }): RecallIndex {
     const session = sessionIn(scope)
     return {
-      spans: guard(() => this.#spans(scope)),
+      spans: this.#files.read(() => this.#spans(scope)),
       behind,
-      segments: async () => guard(() => this.#index.segments()),
-      postings: async (terms, segments) => guard(() => this.#index.postings(terms, segments)),
-      termsBeginning: async (text, options) => guard(() => this.#index.termsBeginning(text, options)),
-      termsInside: async (text, options) => guard(() => this.#index.termsInside(text, options)),
-      places: async documents => guard(() => this.#index.places(documents, key => session ?? this.#nameOf(key))),
+      segments: async () => this.#files.read(() => this.#index.segments()),
+      postings: async (terms, segments) => this.#files.read(() => this.#index.postings(terms, segments)),
+      termsBeginning: async (text, options) => this.#files.read(() => this.#index.termsBeginning(text, options)),
+      termsInside: async (text, options) => this.#files.read(() => this.#index.termsInside(text, options)),
+      places: async documents =>
+        this.#files.read(() => this.#index.places(documents, key => session ?? this.#nameOf(key))),
     }
   }
 
   /** See `Advance` (indexer.ts). */
   async advanceIndex(...[sessions, { steps, merge }]: Parameters<Advance>): Promise<boolean> {
-    return guard(() => {
+    return this.#files.write(() => {
       let left = steps
       // A session that was removed meanwhile needs no indexing.
       const there = sessions?.filter(id => this.#find(id))
@@ -269,43 +267,42 @@ export class SqliteLedger implements LedgerStore {
   }
 
   async remove(ids: readonly string[], removal: Removal): Promise<Tombstone[]> {
-    const { buried, heirs } = guard(() =>
+    const { buried, heirs } = this.#files.write(() =>
       inTransaction(this.#db, () => runNow(removeSessions(this.#family, ids, removal))),
     )
-    this.#files.check()
     this.#noticeRemovals()
     // Index at once, since no other process knows that these forks have events which are not in the index.
     for (const key of heirs) while (this.#index.step(key));
-    guard(() => this.#noteUse(heirs))
+    this.#files.read(() => this.#noteUse(heirs))
     return buried
   }
 
   async redact(ids: readonly string[], what: ToRedact, removal: Removal): Promise<Redacted[]> {
-    const { redacted, keys } = guard(() =>
+    const { redacted, keys } = this.#files.write(() =>
       inTransaction(this.#db, () => runNow(redactSessions(this.#family, ids, { what, removal }))),
     )
-    this.#files.check()
     for (const key of keys) while (this.#index.step(key));
-    guard(() => this.#noteUse(keys))
+    this.#files.read(() => this.#noteUse(keys))
     return redacted
   }
 
   async scrub(): Promise<void> {
-    scrub(this.#db)
+    this.#files.write(() => scrub(this.#db))
   }
 
   async tombstones(from = 0): Promise<Tombstone[]> {
-    return guard(() => this.#sql.all('SELECT * FROM tombstones WHERE seq >= ? ORDER BY seq', [from]).map(toTombstone))
+    return this.#files.read(() =>
+      this.#sql.all('SELECT * FROM tombstones WHERE seq >= ? ORDER BY seq', [from]).map(toTombstone),
+    )
   }
 
   /** Takes over the tombstones of sessions that were removed from another store. */
   async addTombstones(tombstones: readonly Tombstone[]): Promise<void> {
-    guard(() =>
+    this.#files.write(() =>
       inTransaction(this.#db, () => {
         for (const one of tombstones) this.#family.addTombstone(one, 0)
       }),
     )
-    this.#files.check()
   }
 
   /** Gives a session another id; `false` if there is no such session or the id is taken. */
@@ -313,14 +310,12 @@ export class SqliteLedger implements LedgerStore {
     const taken = '(SELECT 1 FROM sessions WHERE id = ?)'
     this.#lineages.clear()
     const statement = `UPDATE sessions SET id = ? WHERE id = ? AND NOT EXISTS ${taken}`
-    const renamed = guard(() => this.#sql.run(statement, [to, id, to])) > 0
-    this.#files.check()
-    return renamed
+    return this.#files.write(() => this.#sql.run(statement, [to, id, to])) > 0
   }
 
   /** Moves the log into the file and starts a new log: most of it while others write, the rest exclusively. */
   async checkpoint(): Promise<void> {
-    guard(() => this.#db.exec('PRAGMA wal_checkpoint(PASSIVE); PRAGMA wal_checkpoint(RESTART)'))
+    this.#files.write(() => this.#db.exec('PRAGMA wal_checkpoint(PASSIVE); PRAGMA wal_checkpoint(RESTART)'))
   }
 
   /** Indexes what was appended here, then closes. */
@@ -373,7 +368,7 @@ export class SqliteLedger implements LedgerStore {
    */
   #noteUseIfPossible(): void {
     try {
-      guard(() => this.#noteUse(this.#used))
+      this.#files.write(() => this.#noteUse(this.#used))
     } catch {}
   }
 

@@ -27,7 +27,7 @@ const CHANGES = {
 }
 
 for (const change of ['deleted', 'replaced'] as const) {
-  for (const suffix of ['', '-wal']) {
+  for (const suffix of ['', '-wal', '-shm']) {
     for (const Store of [SqliteLedger, ThreadedLedger]) {
       test(`a ${change} file is detected before a write is acknowledged: ${Store.name}, sqlite${suffix}`, async () => {
         const path = join(folder, `${change}${suffix}-${Store.name}.sqlite`)

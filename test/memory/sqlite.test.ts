@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -44,6 +44,20 @@ test('a database of a newer version is refused and not changed', () => {
   db.exec('PRAGMA user_version = 999')
   db.close()
   assert.throws(() => new SqliteMemory(path), { code: 'LEDGER_NEWER', message: /Update Palimpsest/ })
+})
+
+test('a damaged database is named, since a home has several', async () => {
+  const path = join(folder, 'damaged.sqlite')
+  const store = new SqliteMemory(path)
+  await store.close()
+  const whole = readFileSync(path)
+  writeFileSync(path, Buffer.concat([whole.subarray(0, 4096), Buffer.alloc(whole.length - 4096, 0xab)]))
+  const damaged = new SqliteMemory(path)
+  const named = { code: 'LEDGER_CORRUPT', message: /damaged\.sqlite/ }
+  await assert.rejects(damaged.blocks('u'), named)
+  await damaged.close()
+  writeFileSync(path, 'not a database '.repeat(1000))
+  assert.throws(() => new SqliteMemory(path), named)
 })
 
 test('a locked database is an error after the waiting time', async () => {
