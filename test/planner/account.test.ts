@@ -5,10 +5,10 @@ import { Account } from '../../src/planner/account.ts'
 
 const prices = { read: 0.1, write: 2 }
 const near = (a: number, b: number) => assert.ok(Math.abs(a - b) < 1e-9, `${a} is not ${b}`)
-/** With a whole share the base is added to what was saved, with none it is not. */
+/** With a share of 1 the base is added to the savings, with 0 it is not. */
 const sums = (account: Account) => ({ saved: account.budget(0), base: account.budget(1) - account.budget(0) })
 
-test('a call is written where it is new, read where it was sent before, and written whole in a cold cache', () => {
+test('new text costs a write, sent text a read, and in a cold cache all is written', () => {
   const account = new Account()
   account.count(0, { whole: 100, sent: 100, cold: false }, prices)
   near(sums(account).base, 200)
@@ -21,7 +21,7 @@ test('a call is written where it is new, read where it was sent before, and writ
   near(sums(account).saved, 0)
 })
 
-test('what is not sent is saved, less what edits cost at once', () => {
+test('text that is not sent is saved, minus the immediate cost of edits', () => {
   const account = new Account()
   account.count(0, { whole: 100, sent: 100, cold: false }, prices)
   account.count(1, { whole: 200, sent: 140, cold: false }, prices)
@@ -41,7 +41,7 @@ test('a call is counted once', () => {
   assert.deepEqual(sums(account), before)
 })
 
-test('a session that is met in its course has cost half of what it is for each call before', () => {
+test('in a session that has already begun, each earlier call counts as half of the present size', () => {
   const account = new Account()
   account.count(4, { whole: 100, sent: 100, cold: false }, prices)
   near(sums(account).base, 4 * 50 * 0.1 + 200 + 200)

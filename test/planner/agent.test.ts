@@ -7,7 +7,7 @@ import type { Session } from '../../src/session/session.ts'
 import { bash, user } from '../policies/talk.ts'
 
 const WINDOW = 6000
-/** Half of the window may be filled; at 80 % of that the agent is warned. */
+/** Half of the window may be filled; at 80% of that the agent is warned. */
 const OPTIONS = { budget: 0.5, keep: 4, warnFrom: 0.8 }
 const LIMIT = WINDOW * OPTIONS.budget
 
@@ -21,7 +21,7 @@ async function work(steps: number, goal: Parameters<typeof agentPlanner>[1]): Pr
       ...bash(`make part-${i}`, `the part ${i} was made, and this is ${'what is told of it '.repeat(20)}`),
     )
     await session.view()
-    // Asking for the same view again is no reason for another message.
+    // Another request for the same view adds no message.
     await session.view()
   }
   return session

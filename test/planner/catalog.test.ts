@@ -6,7 +6,7 @@ import { everyTurn, type Policy } from '../../src/policies/policy.ts'
 
 const noModules = (): Policy => assert.fail('there is no module')
 
-test('a composition has its name, or is custom; a module is loaded by whoever may', () => {
+test('a composition has its name, or is custom, and modules are loaded by the given function', () => {
   assert.equal(makeComposition({ policies: [] }, noModules).name, 'custom')
   assert.equal(makeComposition({ name: 'mine', apply: 'thrifty', policies: [] }, noModules).name, 'mine')
   const loaded: unknown[] = []
@@ -19,7 +19,7 @@ test('a composition has its name, or is custom; a module is loaded by whoever ma
   assert.deepEqual(loaded, [config])
 })
 
-test('every policy of the catalog can be made from its name alone, and knows its options', () => {
+test('every policy of the catalog can be created from its name alone, and its options are known', () => {
   assert.ok(policyNames.length >= 14)
   for (const use of policyNames) {
     const composition = compositionSchema.parse({ policies: [{ use }] })

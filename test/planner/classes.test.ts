@@ -29,20 +29,21 @@ describe('the class of a part', () => {
     test(`of ${name}`, () => assert.deepEqual(classes(messages), [call, result]))
   }
 
-  test('of words is none', () => assert.deepEqual(classes([user('a'), says('b')]), [undefined, undefined]))
+  test('of a text message is undefined', () =>
+    assert.deepEqual(classes([user('a'), says('b')]), [undefined, undefined]))
 })
 
-describe('quotes still to be expected', () => {
+describe('the expected number of quotes', () => {
   const standing = { age: 0, sinceTouched: 0, changes: 0, tokens: 500 }
   const all = Object.keys(QUOTES) as PartClass[]
   const expected = (partClass: PartClass, more: Partial<typeof standing> = {}) =>
     expectedQuotes(QUOTES, partClass, { ...standing, ...more })
 
-  test('begin with what was measured for the class', () => {
+  test('begins with the number measured for the class', () => {
     for (const one of all) assert.ok(Math.abs(expected(one) - QUOTES[one] * 1e-4) < 1e-12, one)
   })
 
-  test('fall with age, and with the time since the file was touched; a command has no file', () => {
+  test('falls with age, and with the time since the file was touched; a command has no file', () => {
     for (const one of all) {
       assert.ok(expected(one, { age: 10 }) < expected(one), one)
       assert.ok(expected(one, { age: 100 }) < expected(one, { age: 10 }), one)
@@ -53,7 +54,7 @@ describe('quotes still to be expected', () => {
     assert.equal(expected('code', { age: -1 }), expected('code'), 'what was not sent yet is new')
   })
 
-  test('of code fall with each change of the file; of nothing else', () => {
+  test('falls with each change of the file, for code only', () => {
     for (const one of all) {
       const changed = expected(one, { changes: 3 })
       if (one === 'code' || one === 'grep') assert.ok(changed < expected(one) / 2, one)
@@ -61,7 +62,7 @@ describe('quotes still to be expected', () => {
     }
   })
 
-  test('per token are fewer in a long text, but where it is code or an edit', () => {
+  test('falls per token in a long text, except for code and edits', () => {
     for (const one of all) {
       const long = expected(one, { tokens: 5000 })
       if (one === 'code' || one === 'grep' || one === 'edit') assert.equal(long, expected(one), one)

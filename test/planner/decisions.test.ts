@@ -13,7 +13,7 @@ import { staleOutput } from '../../src/policies/stale-output.ts'
 import { truncateShell } from '../../src/policies/truncate-shell.ts'
 import { type ReplayOptions, replay } from '../../src/replay/replay.ts'
 
-/** A window that fills, so that what does not fit must be folded, summarised or warned of. */
+/** A window that fills, so that old steps must be folded, summarised or warned about. */
 const SMALL = { small: { window: 40_000 } }
 
 /** Requests over a limit cost five times as much. */
@@ -45,7 +45,7 @@ const CASES: (ReplayOptions & { name: string; turns: number; bound?: boolean; sh
 ]
 
 for (const { name, turns, bound, shape, ...options } of CASES) {
-  test(`${name} decides as it did`, async t => {
+  test(`${name} makes the recorded decisions`, async t => {
     const messages = longSession(turns, shape ?? { seed: 7 })
     const lines: string[] = []
     for await (const step of replay(bound ? messages.map(withReasoning) : messages, options)) {
@@ -64,7 +64,7 @@ for (const { name, turns, bound, shape, ...options } of CASES) {
   })
 }
 
-/** As agents of models that think send it: each answer begins with signed reasoning. */
+/** As the agents of reasoning models send it: each answer begins with signed reasoning. */
 function withReasoning(message: Message, i: number): Message {
   if (message.role !== 'assistant') return message
   const text = `I think about step ${i}. `.repeat(1 + (i % 7))

@@ -7,12 +7,12 @@ const KEEP = { head: 200, tail: 100, telling: 150 }
 const lines = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `line ${from + i} of it`)
 
 describe('an excerpt', () => {
-  test('is not made of a text that would gain nothing', () => {
+  test('is not made if it would save nothing', () => {
     assert.equal(excerpt('x'.repeat(460), KEEP), undefined)
     assert.ok(excerpt('x'.repeat(461), KEEP))
   })
 
-  test('ends its head and begins its tail with whole lines, and counts what is gone', () => {
+  test('has whole lines in its head and tail, and counts the missing lines', () => {
     const text = lines(100, 160).join('\n')
     const short = excerpt(text, { ...KEEP, telling: 0 })!
     const [head, tail] = short.split(/\n\[… [^\]]*\]\n/) as [string, string]
@@ -23,12 +23,12 @@ describe('an excerpt', () => {
     assert.equal(Number(chars), text.length - head.length - tail.length - 1)
   })
 
-  test('of one endless line cuts it where it must', () => {
+  test('of one endless line is cut inside it', () => {
     const short = excerpt('y'.repeat(5000), KEEP)!
     assert.match(short, /^y{200}\n\[… 1 lines, 4700 chars cut\]\ny{100}$/)
   })
 
-  test('keeps lines that tell of errors, with two lines behind each, while there is room', () => {
+  test('keeps lines about errors, with two lines after each, while there is room', () => {
     const text = [...lines(0, 40), 'Error: it broke', 'at once', 'and again', 'not this', ...lines(40, 80)].join('\n')
     const short = excerpt(text, KEEP)!
     assert.match(short, /; of these:\]\nError: it broke\nat once\nand again\nline/)
@@ -40,7 +40,7 @@ describe('an excerpt', () => {
     assert.match(excerpt(wide, { ...KEEP, telling: 900 })!, /\nError: w{193}\n/)
   })
 
-  test('is never longer than what it stands for, if it keeps no telling lines', () => {
+  test('is never longer than the text, if it keeps no important lines', () => {
     const line = fc.oneof(fc.lorem(), fc.constant('error: x'), fc.constant(''))
     const text = fc.array(line, { minLength: 20, maxLength: 80 }).map(all => all.join('\n'))
     let [tried, made] = [0, 0]
@@ -53,12 +53,12 @@ describe('an excerpt', () => {
         assert.ok(short.length <= whole.length, `${short.length} for ${whole.length}`)
       }),
     )
-    // 50 of 100; a fuzz may have tried few.
+    // 50 of 100; a fuzz run may have few cases.
     assert.ok(made > tried * 0.6 - 10, `${made} excerpts of ${tried}`)
   })
 })
 
-test('a string is cut in the middle only where that is worth its note', () => {
+test('of a string is cut in its middle only if that saves more than its note', () => {
   assert.equal(cutMiddle('z'.repeat(420), { head: 200, tail: 100 }), 'z'.repeat(420))
   assert.equal(
     cutMiddle('z'.repeat(421), { head: 200, tail: 100 }),
@@ -66,7 +66,7 @@ test('a string is cut in the middle only where that is worth its note', () => {
   )
 })
 
-test('what tells of an outcome: words for errors, whole and in any case', () => {
+test('important lines have words for errors, whole and in any letter case', () => {
   for (const line of ['ERROR in a.ts', '2 failed', 'exit code 1', 'Traceback (most', 'file not found', 'assertEqual']) {
     assert.equal(firstTelling(`one\n${line}\nerror`), line)
   }

@@ -1,4 +1,4 @@
-/** The shorter forms of a part: which there are, from the mildest on, and what each keeps. */
+/** The shorter forms of a part, from the mildest on, and what each keeps. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Message, Part } from '../../src/model/types.ts'
@@ -20,7 +20,7 @@ const marks = (messages: readonly Message[], index: number) => forms(messages, i
 const log = Array.from({ length: 100 }, (_, i) => `compiled file ${i} in time`).join('\n')
 
 describe('a result', () => {
-  test('of a run has an excerpt, which loses less, and then a stub', () => {
+  test('of a run has an excerpt, which loses less, and then a placeholder', () => {
     const found = forms(bash('make', `${log}\ndone`), 1)
     assert.deepEqual(
       found.map(({ mark, loses, share }) => [mark, loses, share]),
@@ -33,21 +33,21 @@ describe('a result', () => {
     assert.ok(found[1]!.tokens < found[0]!.tokens)
   })
 
-  test('of a run too short for an excerpt, and of a read, has a stub only', () => {
+  test('of a run too short for an excerpt, or of a read, has only a placeholder', () => {
     assert.deepEqual(marks(bash('make', 'done'), 1), ['stub'])
     assert.deepEqual(marks(read('a.ts', log), 1), ['stub'])
   })
 
-  test('of no class that is known has none', () => {
+  test('of unknown class has none', () => {
     assert.deepEqual(formsOf(unitsOf(bash('make', log))[1]!, undefined, count, OPTIONS), [])
   })
 
-  test('cleared: the stub says what it was, how long, and how to get it back', () => {
+  test('has a placeholder with its kind, its length and the way to get it back', () => {
     const stub = String(forms(read('src/a.ts', 'one\ntwo\nthree\n\n'), 1)[0]!.replacement)
     assert.match(stub, /^\[cleared by context manager: read_file src\/a\.ts, 3 lines; recall [0-9a-f]{8,}\]$/)
   })
 
-  test('of a run keeps its outcome: the first telling line and the last one, once', () => {
+  test('of a run keeps its outcome: the first important line and the last one, once', () => {
     const stubOf = (output: string) =>
       String(forms(bash('make', output), 1).at(-1)!.replacement)
         .split('\n')
@@ -63,7 +63,7 @@ describe('a result', () => {
 describe('a call', () => {
   const long = 'text of a file '.repeat(100)
 
-  test('that edits gives up the old text before the new', () => {
+  test('that edits loses the old text before the new', () => {
     const input = { path: 'a.ts', old_string: long, new_string: long }
     const [old, all, ...more] = forms(step({ name: 'edit_file', input, output: 'ok' }), 0)
     assert.deepEqual(more, [])
@@ -78,7 +78,7 @@ describe('a call', () => {
     assert.ok(all!.tokens < old!.tokens)
   })
 
-  test('that writes has nothing old to give up', () => {
+  test('that writes has no old text to lose', () => {
     assert.deepEqual(marks(step({ name: 'write_file', input: { path: 'a', content: long }, output: '' }), 0), ['input'])
   })
 
@@ -88,7 +88,7 @@ describe('a call', () => {
     assert.match(command, /\[… 950 chars cut\]/)
   })
 
-  test('whose input is short, is no object, or is signed has no shorter form', () => {
+  test('with an input that is short, not an object, or signed has no shorter form', () => {
     assert.deepEqual(marks(bash('ls', 'ok'), 0), [])
     assert.deepEqual(marks(step({ name: 'bash', input: null, output: 'ok' }), 0), [])
     assert.deepEqual(marks(step({ name: 'bash', input: 7, output: 'ok' }), 0), [])
@@ -98,7 +98,7 @@ describe('a call', () => {
     assert.deepEqual(marks([signed, result], 0), [])
   })
 
-  test('whose input is a text has an excerpt of it', () => {
+  test('with a text as input has an excerpt of it', () => {
     const [form] = forms(step({ name: 'apply_patch', input: long, output: 'ok' }), 0)
     const { input } = form!.replacement as { input: string }
     assert.match(input, /^text of a file.*chars cut\]/s)
@@ -106,7 +106,7 @@ describe('a call', () => {
   })
 })
 
-test('reasoning is dropped whole and loses nothing; words of users and of the agent have no shorter form', () => {
+test('reasoning is dropped whole and loses nothing; messages of users and the agent have no shorter form', () => {
   const reasoning: Part = { type: 'reasoning', text: 'hm' }
   const thought: Message = { role: 'assistant', parts: [reasoning] }
   assert.deepEqual(forms([thought], 0), [
@@ -116,7 +116,7 @@ test('reasoning is dropped whole and loses nothing; words of users and of the ag
   assert.deepEqual(forms([user('hello'), says('hi')], 1), [])
 })
 
-test('a call is about its path, its pattern or its command, by its end and on one line', () => {
+test('the summary of a call is the end of its path, pattern or command, on one line', () => {
   const what = (messages: Message[]) => about(unitsOf(messages)[0]!)
   assert.equal(what(read('src/a.ts', '')), 'src/a.ts')
   assert.equal(what(bash('npm  run\n test', '')), 'npm run test')
@@ -124,7 +124,7 @@ test('a call is about its path, its pattern or its command, by its end and on on
   assert.ok(what(read(`/${'deep/'.repeat(20)}a.ts`, '')).endsWith('/a.ts'))
 })
 
-test('old text is known by the names that edit tools give it', () => {
+test('old text is recognised by the field names of edit tools', () => {
   for (const key of ['old', 'old_string', 'oldString', 'old_str', 'oldText', 'OLD_TEXT']) assert.ok(isOldText(key), key)
   for (const key of ['new_string', 'older', 'bold', 'old_path']) assert.equal(isOldText(key), false, key)
 })

@@ -1,4 +1,4 @@
-/** Edits of any policy that wait until they pay: in a cold cache, a full window, or when the calls to come pay for them. */
+/** Edits of any policy that wait until they pay: in a cold cache, a full window, or when later calls pay for them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { whenItPays } from '../../src/planner/hold.ts'
@@ -9,10 +9,10 @@ import type { Session } from '../../src/session/session.ts'
 import { bash, user } from '../policies/talk.ts'
 
 const MINUTE = 60_000
-/** 600 words, so that their tokens can be told from those of a note. */
+/** 600 words, so that their tokens differ clearly from those of a note. */
 const LONG = 'word '.repeat(600)
 
-/** Clears every result once it has been sent: each such edit breaks the cache. */
+/** Clears every result after it has been sent: each such edit breaks the cache. */
 const clearsAll: Policy = {
   name: 'clears-all',
   start: () => ({
@@ -47,7 +47,7 @@ async function step(session: Session, time: { now: number }, text = LONG) {
 
 const made = (session: Session) => session.edits().map(({ edit }) => edit.target)
 
-test('while the cache is warm they wait, and say why; in a cold one all are made', async () => {
+test('while the cache is warm edits wait, with the reason; in a cold cache all are made', async () => {
   const { session, time } = await open()
   await step(session, time)
   const second = await step(session, time)
@@ -69,7 +69,7 @@ test('while the cache is warm they wait, and say why; in a cold one all are made
   )
 })
 
-test('the sum is of all that wait, and of what is behind the first of them', async () => {
+test('the reason sums up all waiting edits, and the text after the first of them', async () => {
   const { session, time } = await open()
   for (let i = 0; i < 3; i++) await step(session, time)
   const { pending } = await step(session, time)
@@ -85,7 +85,7 @@ test('the sum is of all that wait, and of what is behind the first of them', asy
   assert.equal(after, Math.ceil((behind! * 1.15) / (saves * scale * 0.1)))
 })
 
-test('they are made when the calls to come pay for them', async () => {
+test('waiting edits are made when the expected calls pay for them', async () => {
   const { session, time } = await open({ horizonMin: 40, horizonMax: 40 })
   await step(session, time)
   const { decision } = await step(session, time)
@@ -93,7 +93,7 @@ test('they are made when the calls to come pay for them', async () => {
   assert.deepEqual(made(session), [{ type: 'part', entry: 2, part: 0 }])
 })
 
-test('they are made when the window fills', async () => {
+test('waiting edits are made when the window fills', async () => {
   const { session, time } = await open({ pressure: 0.5 }, 'small')
   await step(session, time)
   assert.deepEqual(made(session), [])
@@ -102,7 +102,7 @@ test('they are made when the window fills', async () => {
   assert.match(decision!, /the view takes more than 50% of the window$/)
 })
 
-test('what is pinned or hidden meanwhile is no longer waited for', async () => {
+test('edits of parts that were pinned or hidden meanwhile are dropped', async () => {
   const { session, time } = await open()
   for (let i = 0; i < 4; i++) await step(session, time)
   await session.pin(2)

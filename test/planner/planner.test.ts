@@ -49,7 +49,7 @@ const parts = fc.array(part, { maxLength: 12 }).map(list =>
   })),
 )
 
-test('the best cut is the best of all cuts', () => {
+test('the best cut is the best of all possible cuts', () => {
   fc.assert(
     fc.property(parts, situation, (list, now) => {
       const cut = bestCut(list, now, { minSave: 40 })
@@ -67,7 +67,7 @@ test('the best cut is the best of all cuts', () => {
   )
 })
 
-/** What a cut brings when every part in it takes the form that is worth most. */
+/** The gain of a cut with every part in its most valuable form. */
 function netOf(list: readonly Candidate<number, number>[], now: Situation): number {
   let [gain, rewritten, running, any] = [0, 0, 0, false]
   for (const { tokens, choices, bound } of list) {
@@ -92,7 +92,7 @@ function netOf(list: readonly Candidate<number, number>[], now: Situation): numb
   return any ? gain - written - running * now.thought : 0
 }
 
-test('a cold cache makes an edit free, a full window makes it due, a small warm batch waits', () => {
+test('an edit is free in a cold cache and due in a full window, and a small batch waits while the cache is warm', () => {
   const cut = { picks: [], freed: 1000, rewritten: 50_000, net: 1, reasoning: 0, running: 0 }
   const base = { model: prices, horizon: 50, quote: 0, whole: 0, thought: 5 }
   const calm = { pressure: false, growth: 500, batch: 2 }
@@ -105,7 +105,7 @@ test('a cold cache makes an edit free, a full window makes it due, a small warm 
   assert.equal(dueReason(cut, { ...base, cold: false }, { ...calm, overBand: 1100 }), undefined)
 })
 
-test('reasoning of the running turn has a price, also in a cold cache, and long turns can pay it', () => {
+test('lost reasoning of the running turn has a price, also in a cold cache, and long turns can pay it', () => {
   const cut = { freed: 30_000, rewritten: 20_000, net: 1, running: 2000 }
   const base = { model: prices, horizon: 50, quote: 0, whole: 0, thought: 5 }
   const calm = { pressure: false, growth: 50, batch: 1 }
@@ -118,20 +118,20 @@ test('reasoning of the running turn has a price, also in a cold cache, and long 
   assert.equal(dueReason({ ...cut, running: 0 }, { ...base, cold: true }, calm), 'cold')
 })
 
-test('as many calls are expected as have been made, within limits', () => {
+test('the expected number of calls is the number so far, within limits', () => {
   const limits = { horizonMin: 10, horizonMax: 40 }
   const expected = [0, 8, 9, 10, 38, 39, 40, 500].map(calls => horizonOf(calls, limits))
   assert.deepEqual(expected, [10, 10, 10, 11, 39, 40, 40, 40])
 })
 
-test('a cache is cold before the first call, and when the provider has kept it for its time', () => {
+test('a cache is cold before the first call, and after its lifetime', () => {
   const model = { ttl: 300_000 } as Parameters<typeof isCold>[0]['model']
   assert.equal(isCold({ now: 0, lastCallAt: undefined, model }), true)
   assert.equal(isCold({ now: 301_000, lastCallAt: 1000, model }), false)
   assert.equal(isCold({ now: 301_001, lastCallAt: 1000, model }), true)
 })
 
-test('an edit may cost no more than the budget, beyond what the next calls save for sure', () => {
+test('an edit may cost no more than the budget plus the certain savings of the next calls', () => {
   const cut = { freed: 40_000, rewritten: 10_000, net: 1, reasoning: 0, running: 0 }
   const warm = { model: prices, cold: false, horizon: 50, quote: 0, whole: 0, thought: 5 }
   const calm = { pressure: false, growth: 50, batch: 1 }
@@ -139,7 +139,7 @@ test('an edit may cost no more than the budget, beyond what the next calls save 
   const atOnce = costs - savesInOneCall
   assert.equal(dueReason(cut, warm, { ...calm, budget: atOnce }), 'batch')
   assert.equal(dueReason(cut, warm, { ...calm, budget: atOnce - 1 }), undefined)
-  // In a long turn more calls are sure to follow, but not ever more.
+  // In a long turn more calls are certain to follow, but only up to a limit.
   assert.equal(dueReason(cut, warm, { ...calm, budget: atOnce - 1, callsOfTurn: 5 }), 'batch')
   const later = costs - 3 * savesInOneCall
   assert.equal(dueReason(cut, warm, { ...calm, budget: later, callsOfTurn: 30 }), 'batch')
@@ -151,7 +151,7 @@ test('an edit may cost no more than the budget, beyond what the next calls save 
   )
 })
 
-test('every decision is a sentence with its sum', () => {
+test('every decision is a sentence with its numbers', () => {
   const picks = Array.from({ length: 31 }, (_, i) => ({ part: i, form: 0, saves: 1, value: 1 }))
   const cut = { picks, freed: 48_000, rewritten: 10_000, net: 1, reasoning: 0, running: 0 }
   const now = { model: prices, cold: true, horizon: 40, quote: 0, whole: 0, thought: 5 }

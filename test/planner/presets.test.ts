@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { findPreset, type PresetTuning, presets } from '../../src/planner/presets.ts'
 import { coding, editsOf, run } from '../contracts/policy.ts'
 
-/** How often a preset reminds of the goal in a session of 40 turns. */
+/** The number of goal reminders that a preset adds in a session of 40 turns. */
 async function reminders(name: string, tuning: PresetTuning): Promise<number> {
   const session = await run(coding(40), { policy: findPreset(name, tuning)! })
   return editsOf(session).filter(({ by }) => by === 'policy:anchor').length
@@ -16,7 +16,7 @@ test('every preset is found by its name, and no other is', () => {
 })
 
 for (const name of ['agent', 'stale-output']) {
-  test(`${name} reminds of the goal as often as it is told, or never`, async () => {
+  test(`${name} adds goal reminders at the configured interval, or never`, async () => {
     const usual = await reminders(name, {})
     const often = await reminders(name, { anchor: { every: 2 } })
     assert.ok(usual > 0 && often > usual, `${usual}, ${often}`)

@@ -1,4 +1,4 @@
-/** Lines repeated from above: which blocks become pointers, what stays around them, and where they may point. */
+/** Repeated lines: which blocks become pointers, what stays around them, and where they may point. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { LineIndex, withoutNumber } from '../../src/planner/same-lines.ts'
@@ -16,8 +16,8 @@ function indexOf(...sources: [string, (string | null)[]][]): LineIndex<string> {
   return index
 }
 
-describe('a block that stands above', () => {
-  test('becomes a pointer, with lines of context where the text goes on', () => {
+describe('a repeated block', () => {
+  test('becomes a pointer, with lines of context if the text continues', () => {
     const index = indexOf(['a.ts', lines(0, 20)])
     const pointed = point(index, ['before it all', ...lines(5, 15), 'behind it all'])!
     assert.deepEqual(pointed.text.split('\n'), [
@@ -37,7 +37,7 @@ describe('a block that stands above', () => {
     ])
   })
 
-  test('at the beginning or the end of the text needs no context there', () => {
+  test('needs no context at the beginning or the end of the text', () => {
     const index = indexOf(['a.ts', lines(0, 20)])
     assert.equal(point(index, lines(0, 20))?.text, '[20 lines unchanged: shown above in a.ts]')
     const tail = point(index, ['something new', ...lines(10, 20)])!
@@ -48,7 +48,7 @@ describe('a block that stands above', () => {
     ])
   })
 
-  test('is left where it has too few lines or too few characters', () => {
+  test('stays if it has too few lines or too few characters', () => {
     const index = indexOf(['a.ts', lines(0, 20)])
     assert.equal(point(index, ['x', ...lines(5, 9), 'y']), undefined)
     assert.ok(point(index, ['x', ...lines(5, 10), 'y']))
@@ -64,14 +64,14 @@ describe('a block that stands above', () => {
     assert.deepEqual([...pointed.targets], ['long', 'other'])
   })
 
-  test('does not begin with a line that says nothing', () => {
+  test('does not begin with a line without content', () => {
     const index = indexOf(['a.ts', ['}', ...lines(0, 10)]])
     assert.equal(point(index, ['}', ...lines(0, 10)])?.text.split('\n')[0], '}')
   })
 })
 
-describe('what is shown no longer', () => {
-  test('is not pointed to', () => {
+describe('text that is no longer shown', () => {
+  test('is not the target of a pointer', () => {
     const index = indexOf(['a.ts', lines(0, 20)], ['b.ts', lines(0, 10)])
     index.delete('a.ts')
     assert.match(point(index, lines(0, 20))!.text, /^\[9 lines unchanged: shown above in b\.ts\]/)
@@ -80,7 +80,7 @@ describe('what is shown no longer', () => {
     index.delete('b.ts')
   })
 
-  test('ends a block: a line behind a pointer is no line', () => {
+  test('ends a block: lines behind a pointer do not count', () => {
     const index = indexOf(['a.ts', [...lines(0, 5), null, ...lines(6, 20)]])
     const pointed = point(index, lines(0, 20))!
     assert.deepEqual(pointed.text.split('\n').slice(0, 3), [
@@ -90,7 +90,7 @@ describe('what is shown no longer', () => {
     ])
   })
 
-  test('a line that stands in very many places is known by the latest', () => {
+  test('is ignored, and a line in very many places is found in the latest', () => {
     const index = new LineIndex<string>()
     for (let i = 0; i < 12; i++) index.add(`file ${i}`, [...lines(0, 10), `end of file ${i}`])
     assert.match(point(index, [...lines(0, 10), 'end of file 11'])!.text, /in file 11\]$/)
@@ -98,7 +98,7 @@ describe('what is shown no longer', () => {
   })
 })
 
-test('numbers that a read tool puts before lines do not count', () => {
+test('line numbers of a read tool are ignored', () => {
   const numbered = ['    12→code', '12\tcode', ' 3| code', '3|code', '7: code']
   assert.deepEqual(numbered.map(withoutNumber), Array(5).fill('code'))
   assert.deepEqual(['12 code', 'x12→code', '→code'].map(withoutNumber), ['12 code', 'x12→code', '→code'])

@@ -1,4 +1,4 @@
-/** Sums over a list that grows and changes: always those of a plain list. */
+/** Sums over a list that grows and changes, compared with sums of a plain list. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Sums } from '../../src/planner/sums.ts'
@@ -6,7 +6,7 @@ import * as fc from '../property.ts'
 
 const step = fc.record({ value: fc.integer({ min: -1000, max: 1000 }), at: fc.option(fc.nat(70)) })
 
-test('whatever is added and changed, the sum before every index is that of a plain list', () =>
+test('after any additions and changes, the sum before every index is correct', () =>
   fc.assert(
     fc.property(fc.array(step, { maxLength: 70 }), steps => {
       const sums = new Sums()

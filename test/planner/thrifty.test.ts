@@ -28,7 +28,7 @@ async function open(options: Partial<ThriftyOptions> = {}, home = ':memory:') {
   const pal = await openPalimpsest({ home, clock: () => time.now })
   const session = await pal.session('t', { policy: thrifty(options), model: 'claude-sonnet-4-5', overhead: 18_000 })
   let calls = 0
-  /** One call of the model that uses a tool, and its result. */
+  /** One tool call of the model, and its result. */
   const step = async (name: string, input: unknown, output: string | Part[]): Promise<View> => {
     const view = await session.view()
     const id = `c${++calls}`
@@ -44,8 +44,8 @@ const code = (file: string, lines = 60) =>
   Array.from({ length: lines }, (_, i) => `export const ${file}_${i} = compute(${i}, '${file}')`).join('\n')
 const log = (lines: number) => Array.from({ length: lines }, (_, i) => `ok ${i} - test number ${i} passed`).join('\n')
 
-describe('before the first sending', () => {
-  test('a read that stands above becomes a pointer; the copy it points to is not cleared while the pointer stands', async () => {
+describe('before a part is first sent', () => {
+  test('a repeated read becomes a pointer, and the copy that it points to is not cleared', async () => {
     const { session, step } = await open()
     await session.append(user('go'))
     await step('read_file', { path: 'a.ts' }, code('a'))
@@ -57,7 +57,7 @@ describe('before the first sending', () => {
     assert.equal(textOf(messages.at(-3)!.parts[0]!), code('a'))
   })
 
-  test('what a patch wrote is pointed to where it is read back', async () => {
+  test('a read of text that a patch wrote becomes a pointer', async () => {
     const { session, step } = await open()
     await session.append(user('go'))
     const added = code('a')
@@ -69,7 +69,7 @@ describe('before the first sending', () => {
     assert.match(text, /\[\d+ lines unchanged: shown above in apply_patch/)
   })
 
-  test('a result that is not one text is sent as it came', async () => {
+  test('a result that is not a single text is sent unchanged', async () => {
     const { session, step } = await open()
     await session.append(user('go'))
     const output: Part[] = [{ type: 'text', text: code('a') }]
@@ -78,7 +78,7 @@ describe('before the first sending', () => {
     assert.equal(textOf(messages.at(-1)!.parts[0]!), code('a'))
   })
 
-  test('a huge output of a run is cut to head, tail and the lines that tell of errors', async () => {
+  test('a huge output of a run is cut to head, tail and lines about errors', async () => {
     const { session, step } = await open()
     await session.append(user('go'))
     await step('bash', { command: 'npm test' }, `${log(900)}\nError: the one that matters\n${log(900)}`)
@@ -90,8 +90,8 @@ describe('before the first sending', () => {
   })
 })
 
-describe('after it', () => {
-  test('what is unlikely to be needed goes when the cache is cold, and the record says so', async () => {
+describe('after a part was sent', () => {
+  test('parts that are unlikely to be needed are shortened when the cache is cold, and the reason is recorded', async () => {
     const { session, step, time } = await open()
     await session.append(user('go'))
     for (let i = 0; i < 12; i++) await step('bash', { command: `make ${i}` }, log(60))
@@ -119,7 +119,7 @@ describe('after it', () => {
     assert.equal((await session.events()).filter(({ event }) => event.type === 'decision').length, decisions.length)
   })
 
-  test('what a user undid or pinned is not shortened again', async () => {
+  test('parts that a user restored or pinned are not shortened again', async () => {
     const { session, step, time } = await open()
     await session.append(user('go'))
     for (let i = 0; i < 12; i++) await step('bash', { command: `make ${i}` }, log(60))
@@ -138,7 +138,7 @@ describe('after it', () => {
   })
 })
 
-test('an endless session stays under 83 % of its window as the provider counts, is always legal, and every warm break of the cache is explained', async () => {
+test('an endless session stays under 83% of its window, is always legal, and every warm break of the cache is explained', async () => {
   const { session, time } = await open()
   let previous: readonly Message[] = []
   let calls = 0
@@ -161,7 +161,7 @@ test('an endless session stays under 83 % of its window as the provider counts, 
   assertUserWordsKept(session, await session.view())
 })
 
-/** The first request and the latest are there word for word. */
+/** The first request and the latest are in view word for word. */
 function assertUserWordsKept(session: Session, view: View): void {
   const requests = session.fold.entries.flatMap(({ message }) =>
     message?.role === 'user' ? message.parts.map(textOf) : [],
@@ -170,7 +170,7 @@ function assertUserWordsKept(session: Session, view: View): void {
   for (const request of [requests[0]!, ...requests.slice(-10)]) assert.ok(shown.includes(request))
 }
 
-test('a session goes on after a restart where it was', async () => {
+test('a session continues after a restart', async () => {
   const home = join(folder, 'restart')
   const turns = [...codingSession({ turns: 160 })]
   const first = await open({}, home)
@@ -196,7 +196,7 @@ test('a session goes on after a restart where it was', async () => {
   await second.pal.close()
 })
 
-/** All of a session, folded. */
+/** The whole session, folded. */
 function foldAll(session: Session): Message[] {
   const units = createUnits()
   extendUnits(units, session.fold)
@@ -208,7 +208,7 @@ describe('folding', () => {
   const ROOMY = { whole: 0, most: Number.POSITIVE_INFINITY, size }
   const NARROW = { whole: 0, most: 3000, size }
 
-  test('keeps what users said word for word and makes a line of each step', async () => {
+  test("keeps users' texts word for word and makes each step one line", async () => {
     const { session, step } = await open()
     await session.append(user('fix the bug'))
     await step('edit_file', { path: 'a.ts', old_string: 'x', new_string: 'y', intent: 'rename' }, 'Edited a.ts')
@@ -220,7 +220,7 @@ describe('folding', () => {
     )
   })
 
-  test('a line has the command word for word and the path as it was spelled; folders that come often are named once', async () => {
+  test('keeps the command and the path in a line word for word, and names frequent folders once', async () => {
     const { session, step } = await open()
     const command = 'cd /home/someone/projects/thing && npm test -- \\\n  --grep "a case"'
     await session.append(user('fix the bug'))
@@ -242,7 +242,7 @@ describe('folding', () => {
     assert.deepEqual(mergeLogs(merged, ROOMY), merged)
   })
 
-  test('users’ words are whole while there is room, and then the oldest but the first are shortened', () => {
+  test("keeps users' texts whole while there is room, and then shortens the oldest ones except the first", () => {
     const said = Array.from({ length: 40 }, (_, i) => user(`request ${i}: ${'word '.repeat(300)}`))
     const textsOf = (list: readonly Message[]) => list.map(message => message.parts.map(textOf).join())
     const whole = textsOf(said)
@@ -259,7 +259,7 @@ describe('folding', () => {
     assert.ok(newest.slice(1, -10).every(text => text.length < 120))
   })
 
-  test('what was pasted and old images go before anything that somebody typed, but not from the latest requests', () => {
+  test('removes pasted text and old images before typed text, but not from the latest requests', () => {
     const image: Message = { role: 'user', parts: [{ type: 'image', mediaType: 'image/png', data: 'AAAA' }] }
     const sized = (message: Message) => size(message) + (message.parts[0]!.type === 'image' ? 5000 : 0)
     const typed = (i: number) => user(`request ${i}: ${'word '.repeat(100)}`)
@@ -283,7 +283,7 @@ describe('folding', () => {
     assert.ok(full.slice(1, -1).every(text => text.length < 120))
   })
 
-  test('the files of lines that leave the log stay named, once, and while no line that stays names them', () => {
+  test('names the files of removed log lines, once, unless a remaining line names them', () => {
     const line = (i: number) => `- read_file packages/core/src/part-${i}.ts`
     const logOf = (from: number, to: number) =>
       user([LOG_HEADER, ...Array.from({ length: to - from }, (_, i) => line(from + i))].join('\n'))
@@ -303,7 +303,7 @@ describe('folding', () => {
     assert.equal(new Set(named).size, 80)
   })
 
-  test('the line of a call to another agent has the prompt word for word', async () => {
+  test('keeps the prompt of a call to another agent word for word', async () => {
     const { session, step } = await open()
     const prompt = 'Look for every caller of `open`.\nAnswer with a list of files.'
     await session.append(user('fix the bug'))
@@ -312,7 +312,7 @@ describe('folding', () => {
     assert.ok(text.endsWith(`\n- Task ${prompt} (Find callers)`), text)
   })
 
-  test('a prompt with a list of its own, or with what looks like the head of a log, stays one line', async () => {
+  test('keeps a prompt on one line, even if it has a list or looks like the head of a log', async () => {
     const { session, step } = await open()
     const prompt = 'Look for:\n- callers of `open`\n> quoted\nFiles: none yet\n(3 older steps)\nand no more'
     await session.append(user('fix the bug'))
@@ -323,7 +323,7 @@ describe('folding', () => {
     assert.deepEqual(mergeLogs(folded, ROOMY), folded)
   })
 
-  test('what a client reports in the user’s name becomes a line; what it says before the first answer stays', async () => {
+  test('turns reports of a client into lines, except before the first answer', async () => {
     const { session, step } = await open()
     const report = `<system-reminder>a.ts was changed: ${'line '.repeat(400)}</system-reminder>`
     await session.append(user(report), user('fix the bug'))
@@ -335,7 +335,7 @@ describe('folding', () => {
     assert.equal(last, '<system-reminder>not closed, so somebody’s own words')
   })
 
-  test('of a long log what a later line is about too goes first, then the oldest lines', () => {
+  test('removes from a long log first the lines superseded by a later one, then the oldest', () => {
     const lines = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `- bash make ${from + i}`)
     const log = [
       LOG_HEADER,
@@ -351,7 +351,7 @@ describe('folding', () => {
     for (let i = 0; i < 130; i++) assert.match(text, new RegExp(`- bash make ${i}\n|- bash make ${i}$`))
   })
 
-  test('what the agent said on the way is marked as such and leaves a long log first; its answers stay', async () => {
+  test('marks comments of the agent and removes them first from a long log; its answers stay', async () => {
     const { session, step } = await open()
     const said = (text: string): Message => ({ role: 'assistant', parts: [{ type: 'text', text }] })
     await session.append(user('fix the bug'), said('Let me run the tests first.'))
@@ -366,7 +366,7 @@ describe('folding', () => {
     assert.match(merged.join('\n'), /\(1 older steps\)\n- bash make test\n- All of it is green\./)
   })
 
-  test('the line of a patch names every file of it as it was written', async () => {
+  test('names every file of a patch in its line, as it was written', async () => {
     const { session, step } = await open()
     const patch = '*** Begin Patch\n*** Update File: src/a.ts\n@@\n-a\n+b\n*** Add File: src/b.ts\n+c\n*** End Patch'
     await session.append(user('fix the bug'))
@@ -378,7 +378,7 @@ describe('folding', () => {
     )
   })
 
-  test('a copy that a pointer behind the fold names is not folded away', async () => {
+  test('keeps a copy that a pointer after the fold names', async () => {
     const { session, step, time } = await open({ quote: 40_000, batch: 2 })
     await session.append(user('look at it'))
     await step('read_file', { path: 'a.ts' }, code('a'))
@@ -390,7 +390,7 @@ describe('folding', () => {
     assert.ok(messages.some(({ parts }) => parts.some(part => textOf(part) === code('a'))))
   })
 
-  test('folds of folds keep the first request whole and the newest lines', () => {
+  test('merges folds and keeps the first request whole and the newest lines', () => {
     const logOf = (from: number, to: number) =>
       user([LOG_HEADER, ...Array.from({ length: to - from }, (_, i) => `- step ${from + i}`)].join('\n'))
     const long = 'word '.repeat(400)
@@ -407,7 +407,7 @@ describe('folding', () => {
   })
 })
 
-test('where reasoning is bound and every step reasons, edits wait for the next request; what is lost is told', async () => {
+test('with bound reasoning in every step, edits wait for the next request, and the lost reasoning is reported', async () => {
   const time = { now: 1_000_000 }
   const pal = await openPalimpsest({ home: ':memory:', clock: () => time.now })
   const session = await pal.session('t', { policy: thrifty(), model: 'claude-opus-5-5' })
@@ -433,7 +433,7 @@ test('where reasoning is bound and every step reasons, edits wait for the next r
   assert.match(view.decision ?? '', /tokens of reasoning after the first change are lost, all from past turns/)
 })
 
-test('where reasoning is bound, a long turn in which every step reasons is edited when that pays for what is lost', async () => {
+test('with bound reasoning, a long turn is edited if that saves more than the lost reasoning costs', async () => {
   const time = { now: 1_000_000 }
   const pal = await openPalimpsest({ home: ':memory:', clock: () => time.now })
   const batches = async (name: string, calls: number, thought: string) => {
@@ -463,7 +463,7 @@ test('where reasoning is bound, a long turn in which every step reasons is edite
   assert.equal(await batches('long thoughts', 60, 'let me see what that means for the next part '.repeat(300)), 0)
 })
 
-test('a part that is pinned before it is first sent is left alone, without a word', async () => {
+test('a part that is pinned before it is first sent is not changed, and no reason is recorded', async () => {
   for (const pinned of [false, true]) {
     const { session, step } = await open()
     await session.append(user('run it'))

@@ -1,10 +1,10 @@
-/** The knob and the prices that come of it. */
+/** The knob and the prices that it sets. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { KEEP_LEVELS, keepFactor, MAX_KEEP, quotePrice } from '../../src/planner/tuning.ts'
 import * as fc from '../property.ts'
 
-test('the knob is one of five words, in their order, or a number', () => {
+test('the knob is one of five words, in order, or a number', () => {
   const words = ['least', 'less', 'normal', 'more', 'most'] as const
   assert.deepEqual(Object.keys(KEEP_LEVELS), words)
   const factors = words.map(keepFactor)
@@ -19,14 +19,14 @@ test('the knob is one of five words, in their order, or a number', () => {
   }
 })
 
-test('losing a quote costs more where `quote` is higher, and less where the cache is dear to break', () => {
+test('losing a quote costs more with a higher `quote`, and less if breaking the cache is expensive', () => {
   const price = fc.double({ min: 0.01, max: 1, noNaN: true })
   const quote = fc.integer({ min: 1, max: 1_000_000 })
   fc.assert(
     fc.property(price, price, quote, quote, (read, more, one, other) => {
       const model = { read, write: read + more }
       assert.ok(quotePrice(Math.max(one, other), model) >= quotePrice(Math.min(one, other), model))
-      // Relative to what fetching it again costs: that grows with the price of a write by itself.
+      // Relative to fetching it again, which grows with the price of a write.
       const perQuote = (write: number) => quotePrice(one + 1, { read, write }) - quotePrice(one, { read, write })
       assert.ok(perQuote(model.write) <= 1 + 1e-6)
       assert.ok(perQuote(model.write * 2) <= perQuote(model.write) + 1e-6)

@@ -10,7 +10,7 @@ import { editsBy, openWith, play, shown, step, user } from './talk.ts'
 const PLACEHOLDER = '[Result processed - see workspace if needed]'
 const readFile = (output: string) => step({ name: 'read_file', input: { path: 'a' }, output })
 const grep = (output: string) => step({ name: 'grep', input: { pattern: 'x' }, output })
-/** A text of so many tokens. */
+/** A text of this many tokens. */
 const words = (tokens: number) => 'word '.repeat(tokens).trimEnd()
 const uses = (value: number) => ({ type: 'tool_uses' as const, value })
 
@@ -32,7 +32,7 @@ describe('clearing', () => {
     for (const result of results.slice(3)) assert.notEqual(result, PLACEHOLDER)
   })
 
-  test('what stays is cut to 5,000 characters when others are cleared', async () => {
+  test('when others are cleared, remaining results are cut to 5,000 characters', async () => {
     const session = await grown([clearResults()], 8)
     const results = await shown(session)
     assert.equal(results.length, 8)
@@ -42,7 +42,7 @@ describe('clearing', () => {
     }
   })
 
-  test('tokens in front of the messages count', async () => {
+  test('tokens of the system prompt and tools count', async () => {
     const session = await openWith([clearResults()], { overhead: 79_000 })
     await play(session, user('go'))
     for (let i = 0; i < 6; i++) await play(session, ...grep(words(200)))
@@ -74,7 +74,7 @@ describe('clearing', () => {
     assert.deepEqual(await shown(session), ['[cleared]', '[cleared]', '[cleared]', 'd'])
   })
 
-  test('nothing is cleared that would not free clear_at_least', async () => {
+  test('nothing is cleared that would free less than clear_at_least', async () => {
     const options = { trigger: uses(2), keep: uses(1), clear_at_least: { type: 'input_tokens' as const, value: 500 } }
     const session = await openWith([clearResults(options)])
     await play(session, user('go'), ...grep(words(200)), ...grep(words(200)), ...grep(words(200)))
@@ -83,7 +83,7 @@ describe('clearing', () => {
     assert.equal(session.edits().length, 3)
   })
 
-  test('inputs go too where that is wanted: all, or those of some tools', async () => {
+  test('inputs are cleared too if configured: all, or those of some tools', async () => {
     for (const [rule, input] of [
       [true, {}],
       [['grep'], {}],
@@ -103,7 +103,7 @@ describe('the warning', () => {
   const text = (percentage: number) =>
     `⚠️ CONTEXT APPROACHING LIMIT\n\nYou are at ${percentage}% of context capacity. Important tool results\nwill be cleared soon. Save any critical information in your answer now.`
 
-  test('comes once, at 80% of the mark, behind the last message, with the real percentage', async () => {
+  test('comes once, at 80% of the limit, after the last message, with the real percentage', async () => {
     const session = await grown([clearResults(), warn()], 6)
     assert.deepEqual(await shown(session, 'user'), ['go'])
     await play(session, ...grep(words(5_000)))
@@ -120,7 +120,7 @@ describe('the warning', () => {
     assert.deepEqual(order.slice(0, 4), ['warning', 'cleared', 'warning', 'cleared'])
   })
 
-  test('with after_warning nothing is cleared before the agent has had a call to save things', async () => {
+  test('with after_warning nothing is cleared before the agent has had a call to save its work', async () => {
     const session = await openWith([clearResults({ after_warning: true }), warn()])
     await play(session, user('go'))
     await session.append(...Array.from({ length: 8 }, () => grep(words(11_000))).flat())
@@ -133,7 +133,7 @@ describe('the warning', () => {
     assert.equal(editsBy(session, 'clear-results').filter(edit => edit.mark === 'cleared').length, 3)
   })
 
-  test('names the tool that the session saves with', async () => {
+  test('names the tool with which the session saves', async () => {
     const pal = await openPalimpsest({ home: ':memory:' })
     const planner = everyTurn('w', [warn({ limit: 10 })])
     const session = await pal.session('s', { planner, saveWith: 'workspace_save_fact' })
@@ -143,7 +143,7 @@ describe('the warning', () => {
     await pal.close()
   })
 
-  test('does not pile up when protected tools fill the window', async () => {
+  test('is not repeated when protected tools fill the window', async () => {
     const session = await grown([clearResults({ exclude_tools: ['read_file'] }), warn()], 0)
     for (let i = 0; i < 20; i++) {
       await play(session, ...(i % 2 === 0 ? readFile(words(11_000)) : grep(words(3_000))))

@@ -1,4 +1,4 @@
-/** The contract of policies, for every one of them. The numbers are small so that small sessions make them act. */
+/** The contract of policies, for each of them. Limits are small, so that small sessions trigger them. */
 
 import { whenItPays } from '../../src/planner/hold.ts'
 import { presets } from '../../src/planner/presets.ts'

@@ -19,8 +19,8 @@ const noOutput = definePolicy('no-output', ({ parts }) =>
 
 policyContract(() => everyTurn('own', [noOutput]), { runs: 10 })
 
-describe('a policy of one’s own', () => {
-  test('looks after a session when it is given as its planner', async () => {
+describe('a custom policy', () => {
+  test('is applied to a session when it is given as its planner', async () => {
     const pal = await openPalimpsest({ home: ':memory:' })
     const session = await pal.session('s', { planner: noOutput })
     assert.equal(session.options.policy.name, 'no-output')
@@ -32,7 +32,7 @@ describe('a policy of one’s own', () => {
     await pal.close()
   })
 
-  test('is told parts, what is fresh, tokens and window', async () => {
+  test('gets the parts, which of them are fresh, the tokens and the window', async () => {
     const seen: PolicyContext[] = []
     const watch = definePolicy('watch', context => {
       seen.push({ ...context, parts: [...context.parts] })
@@ -61,7 +61,7 @@ describe('a policy of one’s own', () => {
     await pal.close()
   })
 
-  test('cannot edit what the user said or what is pinned', async () => {
+  test('cannot edit messages of the user or pinned parts', async () => {
     const all = definePolicy('all', ({ parts }) => parts.map(part => ({ part, replacement: 'x', why: 'all' })))
     const pal = await openPalimpsest({ home: ':memory:' })
     const session = await pal.session('s', { planner: all })
@@ -77,7 +77,7 @@ describe('a policy of one’s own', () => {
 })
 
 describe('checkPolicy', () => {
-  test('finds nothing wrong with good ones, and says what they save', async () => {
+  test('reports nothing for good policies, and their savings', async () => {
     const messages = coding(20)
     const own = await checkPolicy(noOutput, messages)
     assert.deepEqual(own.problems, [])
@@ -85,7 +85,7 @@ describe('checkPolicy', () => {
     assert.deepEqual((await checkPolicy(thrifty({ keep: 'least' }), messages)).problems, [])
   })
 
-  test('finds what changes from run to run', async () => {
+  test('reports results that differ from run to run', async () => {
     let runs = 0
     const moving = definePolicy('moving', ({ fresh }) =>
       fresh
@@ -97,7 +97,7 @@ describe('checkPolicy', () => {
   })
 })
 
-test('palimpsest.json names a module, for every door that opens the home', async t => {
+test('palimpsest.json can name a module, which works wherever the home is opened', async t => {
   const folder = await mkdtemp(join(tmpdir(), 'palimpsest-module-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   const source = join(import.meta.dirname, '../../src/policies/define-policy.ts')

@@ -28,7 +28,7 @@ test('every preset is in the table, and every key of the file in its own', () =>
   for (const key of Object.keys(configSchema.shape)) assert.ok(page('config.md').includes(`${key}`), key)
 })
 
-test('the example of docs/config.md is a good configuration', () => {
+test('the example of docs/config.md is valid', () => {
   const [, example] = /```json\n([\s\S]*?)```/.exec(page('config.md')) ?? []
   parseConfig(JSON.parse(example ?? ''))
 })

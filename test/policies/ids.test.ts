@@ -54,7 +54,7 @@ test('without the option no result has an id', async () => {
   assert.deepEqual((await session.view()).edits, [])
 })
 
-test('a result gets its id once, and a session keeps its option over a restart', async () => {
+test('a result gets its id once, and a session keeps its option after a restart', async () => {
   const session = await open({ ids: true }, 'kept', home)
   await ask(session, LARGE)
   const before = await textsOf(session)
@@ -68,7 +68,7 @@ test('a result gets its id once, and a session keeps its option over a restart',
   assert.equal((await textsOf(off)).filter(text => text.includes('[id ')).length, 2)
 })
 
-test('an id that was taken away stays away, and what was sent without one gets none', async () => {
+test('a removed id stays removed, and a result sent without an id gets none', async () => {
   const session = await open({ ids: true })
   await ask(session, LARGE)
   const [edit] = (await session.view()).edits
@@ -113,7 +113,7 @@ test('results in parts get their id at the end of the last text', async () => {
   assert.deepEqual(part.output.at(-1), { type: 'text', text: `end\n[id ${ID}]` })
 })
 
-test('thrifty shortens a result that has an id like any other, and undoing that brings the id back', async () => {
+test('thrifty shortens a result with an id like any other, and undo restores the id', async () => {
   const shortened: Record<string, string[]> = {}
   for (const ids of [false, true]) {
     const session = await open({ ids, policy: thrifty({ quote: 40_000 }), model: 'claude-sonnet-4-5' })
@@ -133,7 +133,7 @@ test('thrifty shortens a result that has an id like any other, and undoing that 
     if (ids)
       assert.ok((await session.view({ plan: false })).messages[2]!.parts.map(textOf)[0]!.endsWith(`\n[id ${ID}]`))
   }
-  // Ids are tokens too, so the last batch may come a call earlier or later; the parts are the same otherwise.
+  // Ids are tokens too, so the last batch may come a call earlier or later; otherwise the parts are the same.
   const [fewer, more] = [shortened['true']!, shortened['false']!].sort((one, other) => one.length - other.length)
   assert.ok(fewer!.length >= 10, `${fewer!.length} parts`)
   assert.deepEqual(
@@ -143,7 +143,7 @@ test('thrifty shortens a result that has an id like any other, and undoing that 
 })
 
 for (const { name } of presets) {
-  test(`${name} does the same with ids as without them`, async () => {
+  test(`${name} makes the same edits with ids as without them`, async () => {
     const shown: string[][] = []
     for (const ids of [false, true]) {
       const folder = join(home, `${name}-${ids}`)
@@ -159,7 +159,7 @@ for (const { name } of presets) {
   })
 }
 
-/** Reads of a few files again and again, with runs and edits between them. */
+/** Repeated reads of a few files, with runs and edits between them. */
 function turn(i: number): Message[] {
   const id = `t${i}`
   const path = `src/file${i % 4}.ts`

@@ -18,7 +18,7 @@ const edit = (path: string, text: string, intent?: string) =>
   })
 
 describe('keep-edits', () => {
-  test('no other policy touches an edit, its result, or a write', async () => {
+  test('edits, their results and writes are not changed by other policies', async () => {
     const others = [
       clearResults({
         trigger: { type: 'tool_uses', value: 0 },
@@ -38,7 +38,7 @@ describe('keep-edits', () => {
     assert.ok(calls[0]!.includes(long('a')))
   })
 
-  test('in a very long session older edits of a file are told together, with their intents', async () => {
+  test('in a very long session older edits of a file are listed together, with their intents', async () => {
     const session = await openWith([keepEdits({ veryLong: 8, recent: 2, together: 3 })])
     await play(session, user('go'))
     await play(session, ...edit('config.py', long('a'), 'Added AGENT_CONFIG'))
@@ -63,7 +63,7 @@ describe('keep-edits', () => {
     assert.ok(calls[2]!.includes(long('c')), 'one edit of another file stays')
   })
 
-  test('the text is the one that is promised', () => {
+  test('the text is the documented one', () => {
     const edits = [
       { turn: 10, intent: 'Added AGENT_CONFIG' },
       { turn: 50, intent: 'Added tool definitions' },
@@ -76,7 +76,7 @@ describe('keep-edits', () => {
 })
 
 describe('failed calls', () => {
-  test('their long inputs go after 4 turns; the error and short inputs stay', async () => {
+  test('long inputs are removed after 4 turns; the error and short inputs stay', async () => {
     const session = await openWith([failedCalls()])
     const failed = step({
       name: 'edit_file',
@@ -94,7 +94,7 @@ describe('failed calls', () => {
     assert.deepEqual(await shown(session), ['Error: old_string not found'])
   })
 
-  test('calls that went well keep their inputs', async () => {
+  test('successful calls keep their inputs', async () => {
     const session = await openWith([failedCalls({ after: 0 })])
     await play(session, user('go'), ...edit('a.ts', long('a')), says('1'), says('2'))
     assert.deepEqual(session.edits(), [])
@@ -105,7 +105,7 @@ describe('superseded', () => {
   const write = (path: string, content: string, isError = false) =>
     step({ name: 'write_file', input: { path, content }, output: isError ? 'Error: full' : 'Written', isError })
 
-  test('a whole write makes earlier reads and writes of the file a note', async () => {
+  test('a whole write replaces earlier reads and writes of the file by a note', async () => {
     const session = await openWith([superseded()])
     await play(session, user('go'), ...read('a.ts', long('a')), ...read('b.ts', long('b')), ...write('a.ts', long('c')))
     await play(session, ...write('./a.ts', long('d')))
@@ -129,7 +129,7 @@ describe('images', () => {
   const shot = (bytes: number) =>
     step({ name: 'browser_screenshot', output: [{ type: 'text', text: 'the page' }, image(bytes)] })
 
-  test('at most 20 stay; the oldest become a stub, and the texts beside them stay', async () => {
+  test('at most 20 stay; the oldest become placeholders, and texts beside them stay', async () => {
     const session = await openWith([images()])
     await play(session, user('go'))
     for (let i = 0; i < 22; i++) await play(session, ...shot(1_200))
@@ -138,7 +138,7 @@ describe('images', () => {
     assert.deepEqual(results.slice(0, 3), [stub, stub, 'the page\n<image>'])
   })
 
-  test('at most so many bytes stay, in messages of the user too', async () => {
+  test('their bytes are limited too, also in user messages', async () => {
     const session = await openWith([images({ bytes: 5_000 })])
     const message: Message = { role: 'user', parts: [{ type: 'text', text: 'look' }, image(3_000)] }
     await play(session, message, says('I see'), ...shot(1_500))

@@ -31,12 +31,12 @@ describe('reads of one file', () => {
     [18, [1, 9, 17, 18]],
   ]
   for (const [times, whole] of table) {
-    test(`${times}: ${whole.join(', ')} whole, pointers for the rest`, async () => {
+    test(`${times}: ${whole.join(', ')} stay whole, pointers for the rest`, async () => {
       assert.deepEqual(await readTimes(times), whole)
     })
   }
 
-  test('however many: first, last and at most three between, evenly spaced, and a pointer is never needed again', () => {
+  test('of any number: first, last and at most three between stay, evenly spaced, and a pointer stays a pointer', () => {
     fc.assert(
       fc.property(fc.integer({ min: 6, max: 3000 }), fc.integer({ min: 1, max: 8 }), (reads, samples) => {
         const whole = (total: number) =>
@@ -58,7 +58,7 @@ describe('reads of one file', () => {
     assert.deepEqual(await readTimes(10, 1), [1, 9, 10])
   })
 
-  test('other lines, other files and failed reads are other reads; spellings of one path are not', async () => {
+  test('other lines, other files and failed reads are different reads; spellings of one path are the same', async () => {
     const session = await openWith([repeatReads()])
     await play(session, user('go'))
     await play(session, ...read('a.py', 'all 1'), ...read('./a.py', 'all 2'), ...read('src/../a.py', 'all 3'))
@@ -76,7 +76,7 @@ describe('reads of one file', () => {
     ])
   })
 
-  test('a read that is pinned stays whole', async () => {
+  test('a pinned read stays whole', async () => {
     const session = await openWith([repeatReads()])
     await play(session, user('go'), ...read('a.py', '1'), ...read('a.py', '2'))
     await session.pin(4)
@@ -93,7 +93,7 @@ describe('a pointer names a whole copy in view', () => {
     return session
   }
 
-  test('when the first read is edited away, the pointers move to the last', async () => {
+  test('when the first read is replaced, the pointers name the last', async () => {
     const session = await four()
     await session.apply([{ target: { type: 'part', entry: 2, part: 0 }, replacement: '[gone]', why: 'test' }])
     await session.view()
@@ -101,7 +101,7 @@ describe('a pointer names a whole copy in view', () => {
     assert.deepEqual(await shown(session), ['[gone]', below, below, '4'])
   })
 
-  test('when it is hidden by a range, those in view move too', async () => {
+  test('when the first read is hidden by a range, visible pointers change too', async () => {
     const session = await four()
     await session.apply([
       { target: { type: 'range', from: 0, to: 4 }, replacement: { messages: [user('so far')] }, why: 'test' },
@@ -110,7 +110,7 @@ describe('a pointer names a whole copy in view', () => {
     assert.deepEqual(await shown(session), ['[Re-read of a.py - see later read below for content]', '4'])
   })
 
-  test('when no copy is left, they say so, and say it once', async () => {
+  test('when no copy is left, the pointers say so, without repeated edits', async () => {
     const session = await four()
     await session.apply([
       { target: { type: 'part', entry: 2, part: 0 }, replacement: '[gone]', why: 'test' },
@@ -124,7 +124,7 @@ describe('a pointer names a whole copy in view', () => {
     assert.equal(editsBy(session, 'repeat-reads').length, length)
   })
 
-  test('a read becomes no pointer while there is nothing whole to point to', async () => {
+  test('a read becomes no pointer while there is no whole copy', async () => {
     const session = await openWith([repeatReads()])
     await play(session, user('go'), ...read('a.py', '1'), ...read('a.py', '2'))
     await session.apply([{ target: { type: 'part', entry: 2, part: 0 }, replacement: '[gone]', why: 'test' }])

@@ -20,7 +20,7 @@ describe('shell output', () => {
     assert.deepEqual(session.edits(), [])
   })
 
-  test('over that, the first and the last 2,000 stay, with the line that says what is missing', async () => {
+  test('over the limit keeps the first and the last 2,000, with a line about the missing text', async () => {
     const output = `${'a'.repeat(3000)}\n${'b\n'.repeat(20_000)}${'c'.repeat(2231)}`
     assert.equal(output.length, 45_232)
     const session = await openWith([truncateShell()])
@@ -30,7 +30,7 @@ describe('shell output', () => {
     ])
   })
 
-  test('between 1,000 and 10,000 it is kept and marked, and cut when the view fills 70% of the window', async () => {
+  test('between 1,000 and 10,000 is marked, and cut when the view fills 70% of the window', async () => {
     const session = await openWith([truncateShell()], { models: { claude: { window: 3_000 } } })
     await play(session, user('go'), ...bash('npm test', lines(4000)), ...bash('ls', lines(900)))
     const view = await session.view()
@@ -45,7 +45,7 @@ describe('shell output', () => {
     assert.ok(first!.length < 1_000)
   })
 
-  test('the exit code and the command line always stay', () => {
+  test('always keeps the exit code and the command line', () => {
     const codex = JSON.stringify({ output: 'x'.repeat(20_000), metadata: { exit_code: 3, duration_seconds: 1 } })
     const long = `${'y'.repeat(30_000)}\nExit code: 7`
     for (const output of [codex, long]) {
@@ -56,12 +56,12 @@ describe('shell output', () => {
     }
   })
 
-  test('a character of two halves is never cut in two', () => {
+  test('is never cut between two halves of a character', () => {
     const cut = truncateOutput('🙂'.repeat(9000), { head: 2001, tail: 2001 })
     assert.ok(cut.isWellFormed())
   })
 
-  test('only output of shell tools is cut', async () => {
+  test('is cut only for shell tools', async () => {
     const session = await openWith([truncateShell()])
     await play(session, user('go'), ...step({ name: 'read_file', input: { path: 'a' }, output: lines(50_000) }))
     assert.deepEqual(session.edits(), [])

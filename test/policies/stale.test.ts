@@ -14,7 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), 'palimpsest-stale-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('stale output', () => {
-  test('has the text of one line, with 150 characters, the length and the tool', () => {
+  test('is replaced by one line with 150 characters, the length and the tool', () => {
     const output = `const express = require('express')\nconst app = express()\n${'x'.repeat(3000)}`
     assert.equal(
       staleText('read_file', output, 150),
@@ -22,7 +22,7 @@ describe('stale output', () => {
     )
   })
 
-  test('the last 15 messages keep their results; what is older is compressed', async () => {
+  test('in the last 15 messages stays whole; older output is compressed', async () => {
     const session = await openWith([staleOutput()])
     const output = 'y'.repeat(2847)
     await play(session, user('go'), ...bash('one', output))
@@ -32,7 +32,7 @@ describe('stale output', () => {
     assert.deepEqual(await shown(session), [staleText('bash', output, 150)])
   })
 
-  test('critical tools are never compressed', async () => {
+  test('of critical tools is never compressed', async () => {
     assert.deepEqual(CRITICAL_TOOLS, [
       'browser_visit',
       'browser_eval',
@@ -50,7 +50,7 @@ describe('stale output', () => {
     assert.deepEqual(session.edits(), [])
   })
 
-  test('a result that is shorter than its preview stays', async () => {
+  test('shorter than its preview stays', async () => {
     const session = await openWith([staleOutput({ after: 1 })])
     await play(session, user('go'), ...bash('true', 'ok'), says('done'), user('next'))
     assert.deepEqual(await shown(session), ['ok'])
@@ -63,7 +63,7 @@ describe('offload', () => {
     return pal.session('s', { policy: everyTurn('test', [offload()]), ...more })
   }
 
-  test('a result over 2,000 characters goes to a file; the first 400 and the path stay', async () => {
+  test('moves a result over 2,000 characters to a file; the first 400 and the path stay', async () => {
     const session = await open('plain')
     await play(session, user('go'), ...bash('a', 'q'.repeat(2000)), ...bash('b', 'r'.repeat(2001)))
     const path = `${join(folder, 'plain')}/overflow/overflow_1700000000000_bash.txt`
@@ -74,7 +74,7 @@ describe('offload', () => {
     assert.equal(readFileSync(path, 'utf8'), 'r'.repeat(2001))
   })
 
-  test('what was moved away can be read back: it is not moved again', async () => {
+  test('moves no result that was read back from the file', async () => {
     const session = await open('back')
     await play(session, user('go'), ...bash('b', 'r'.repeat(5001)))
     const path = `${join(folder, 'back')}/overflow/overflow_1700000000000_bash.txt`
@@ -98,7 +98,7 @@ describe('offload', () => {
     )
   })
 
-  test('the path holds in any working folder', async () => {
+  test('gives a path that is valid in any working folder', async () => {
     const home = relative(process.cwd(), join(folder, 'relative'))
     const pal = await openPalimpsest({ home, clock: () => 1_700_000_000_000 })
     const session = await pal.session('s', { policy: everyTurn('test', [offload()]) })
@@ -108,7 +108,7 @@ describe('offload', () => {
     assert.equal(readFileSync(path, 'utf8'), 'r'.repeat(5001))
   })
 
-  test('an agent that reads no files here is told of recall, and one with neither gets the whole result', async () => {
+  test('names recall to an agent that cannot read files, and moves nothing for an agent with neither', async () => {
     const long = 'r'.repeat(5001)
     const read = async (name: string, options: OpenOptions) => {
       const session = await open(name, options)
@@ -131,7 +131,7 @@ describe('offload', () => {
     for (const name of ['apart', 'named', 'neither']) assert.equal(existsSync(join(folder, name, 'overflow')), false)
   })
 
-  test('critical tools: over 8,000, and 4,000 stay', async () => {
+  test('for critical tools begins at 8,000, and keeps 4,000', async () => {
     const session = await open('critical')
     const visit = (output: string) => step({ name: 'browser_visit', input: { url: 'x' }, output })
     await play(session, user('go'), ...visit('s'.repeat(8000)), ...visit('t'.repeat(8001)))
@@ -141,7 +141,7 @@ describe('offload', () => {
     assert.match(cut!, /overflow_1700000000000_browser_visit\.txt; read it in parts/)
   })
 
-  test('two results of one moment get two files', async () => {
+  test('writes two results of the same moment to two files', async () => {
     const session = await open('twice')
     const long = (letter: string) => ({ name: 'bash', input: { command: letter }, output: letter.repeat(3000) })
     await play(session, user('go'))
@@ -152,7 +152,7 @@ describe('offload', () => {
     assert.equal(readFileSync(join(overflow, 'overflow_1700000000000_bash_2.txt'), 'utf8'), 'v'.repeat(3000))
   })
 
-  test('where the folder cannot be written, the result stays whole and the view says so', async () => {
+  test('keeps the result whole if the folder is not writable, and the view says so', async () => {
     const home = join(folder, 'blocked')
     mkdirSync(home)
     writeFileSync(join(home, 'overflow'), 'a file where the folder should be')
@@ -168,7 +168,7 @@ describe('offload', () => {
     assert.deepEqual(session.edits(), [])
   })
 
-  test('a file that is there already is not overwritten', async () => {
+  test('overwrites no existing file', async () => {
     const first = await open('shared')
     await play(first, user('go'), ...bash('b', 'r'.repeat(2001)))
     const pal = await openPalimpsest({ home: join(folder, 'shared'), clock: () => 1_700_000_000_000 })
@@ -179,7 +179,7 @@ describe('offload', () => {
     assert.equal(readFileSync(path, 'utf8'), 'r'.repeat(2001))
   })
 
-  test('what was sent before is left as it is', async () => {
+  test('does not change results that were sent before', async () => {
     const session = await open('late')
     await session.append(user('go'), ...bash('b', 'r'.repeat(5000)), says('done'))
     await session.view()
@@ -192,7 +192,7 @@ describe('task anchor', () => {
   const anchors = async (session: Parameters<typeof shown>[0]) =>
     (await shown(session, 'user')).filter(text => text.startsWith('[TASK ANCHOR'))
 
-  test('comes behind every fifth tool call, with the goal and the number', async () => {
+  test('is added after every fifth tool call, with the goal and the number', async () => {
     const session = await openWith([anchor()])
     await play(session, user('Build a REST API for users'))
     for (let i = 0; i < 12; i++) await play(session, ...bash('x', 'ok'))
@@ -209,7 +209,7 @@ describe('task anchor', () => {
     )
   })
 
-  test('stands behind all results of a batch, never inside it', async () => {
+  test('is added after all results of a batch, never inside it', async () => {
     const session = await openWith([anchor()])
     await play(session, user('go'))
     const one = { name: 'bash', input: { command: 'x' }, output: 'ok' }
@@ -221,7 +221,7 @@ describe('task anchor', () => {
     assert.match((await anchors(session))[0]!, /You have made 6 tool calls/)
   })
 
-  test('names the last real request; reminders that a client puts into user messages are none', async () => {
+  test('names the last real request, not reminders that a client adds to user messages', async () => {
     const session = await openWith([anchor()])
     await play(session, user('first'), says('ok'), user('second\nwith two lines'))
     await play(session, user('<system-reminder>be nice</system-reminder>'))
@@ -229,7 +229,7 @@ describe('task anchor', () => {
     assert.match((await anchors(session))[0]!, /GOAL is: "second\nwith two lines"\nYou have made 5 tool calls/)
   })
 
-  test('bounds a long request', async () => {
+  test('shortens a long request', async () => {
     const session = await openWith([anchor({ every: 1, goalChars: 20 })])
     await play(session, user('w'.repeat(500)), ...bash('x', 'ok'))
     assert.match((await anchors(session))[0]!, new RegExp(`GOAL is: "${'w'.repeat(19)}…"`))

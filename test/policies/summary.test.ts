@@ -22,7 +22,7 @@ const words = (tokens: number) => 'word '.repeat(tokens).trimEnd()
 const edit = (path: string, intent: string) =>
   step({ name: 'edit_file', input: { path, old_string: 'a', new_string: 'b', intent }, output: `Edited ${path}` })
 
-/** A piece of work with everything in it that a summary tells. */
+/** A piece of work with everything that a summary mentions. */
 const work: Message[] = [
   user('Fix the login.\nNever touch the migrations. It must stay fast.'),
   ...read('src/login.ts', words(400)),
@@ -65,7 +65,7 @@ describe('the summary without a model', () => {
     )
   })
 
-  test('tells requests, files with intents, commands with exit codes, errors and what followed, decisions, open ends', async () => {
+  test('lists requests, files with intents, commands with exit codes, errors and their solutions, decisions, open tasks', async () => {
     const { text } = await summarized()
     const sections = Object.fromEntries(readSummary(text))
     assert.deepEqual(sections, {
@@ -97,14 +97,14 @@ describe('the summary without a model', () => {
     })
   })
 
-  test('is smaller than what it replaces, or there is none', async () => {
+  test('is smaller than the replaced text, or there is none', async () => {
     const session = await openWith([summarize({ threshold: 10, keep: 1, atLeast: 0 })])
     await play(session, user('hi'), says('hello'), user('how are you'), says('fine'))
     assert.deepEqual(session.edits(), [])
     assert.equal(writeSummary({ units: [], requests: ['hi'], previous: [] }, 10, count), undefined)
   })
 
-  test('a later one takes the earlier one in: counts add up, the first request stays', async () => {
+  test('includes an earlier summary: counts add up, the first request stays', async () => {
     const { session } = await summarized()
     await session.append(...edit('src/login.ts', 'tidy up'), ...read('src/new.ts', words(2_000)), says('a'), user('b'))
     await session.view()
@@ -138,7 +138,7 @@ describe('summarising', () => {
     )
   })
 
-  test('a share of the window may stand for the number', async () => {
+  test('can be set as a share of the window', async () => {
     const session = await openWith([summarize({ budget: 0.7, keep: 2 })], { models: { claude: { window: 10_000 } } })
     await session.append(...talk(6, 1_100))
     await session.view()
@@ -148,7 +148,7 @@ describe('summarising', () => {
     assert.equal(session.edits().length, 1)
   })
 
-  test("the user's last request stands verbatim behind it", async () => {
+  test("keeps the user's last request verbatim after it", async () => {
     const session = await openWith([summarize({ threshold: 1_000, keep: 4 })])
     const request = 'Rewrite the parser.\n\nKeep its tests.'
     await session.append(user('first'), says('ok'), user(request))
@@ -159,7 +159,7 @@ describe('summarising', () => {
     assert.equal(users.length, 2)
   })
 
-  test('never parts a call from its result, and leaves the system prompt', async () => {
+  test('never separates a call from its result, and keeps the system prompt', async () => {
     const session = await openWith([summarize({ threshold: 1_000, keep: 5, atLeast: 0 })])
     await session.append({ role: 'system', parts: [{ type: 'text', text: 'Be brief.' }] }, user('go'))
     for (let i = 0; i < 9; i++) await play(session, ...bash('make', words(200)))
@@ -169,7 +169,7 @@ describe('summarising', () => {
     for (const { target } of made) assert.ok(target.type === 'range' && target.from === 1)
   })
 
-  test('what is pinned stays in view', async () => {
+  test('keeps pinned entries in view', async () => {
     const session = await openWith([summarize({ threshold: 1_000, keep: 2 })])
     await session.append(user('go'), ...bash('make', words(300)), ...bash('make', `keep this ${words(300)}`))
     await session.pin(4)
@@ -179,7 +179,7 @@ describe('summarising', () => {
     assert.ok(session.edits().length > 0)
   })
 
-  test('after an undo it begins behind what was undone', async () => {
+  test('begins after a summary that was undone', async () => {
     const session = await openWith([summarize({ threshold: 1_000, keep: 2 })])
     await session.append(...talk(8, 300))
     await session.view()
@@ -191,7 +191,7 @@ describe('summarising', () => {
     assert.deepEqual(editsBy(session, 'summarize')[1]?.target, { type: 'range', from: 6, to: 11 })
   })
 
-  test('the archive has what it replaces in full, and the daily log a line', async () => {
+  test('writes the replaced text to the archive in full, and a line to the daily log', async () => {
     const home = join(folder, 'archive')
     const pal = await openPalimpsest({ home, clock: () => 1_700_000_000_000 })
     const session = await pal.session('fix/login', {
@@ -234,7 +234,7 @@ describe('the summary of a model', () => {
     return { text: (await shown(session, 'user'))[0] ?? '', why: made?.why ?? '', asked }
   }
 
-  test('is used when it is good, and is asked for with the messages, our draft and the goal', async () => {
+  test('is used if it is good, and the model gets the messages, our draft and the goal', async () => {
     const { text, why, asked } = await withModel(async () => good())
     assert.equal(text, good())
     assert.match(why, /written by a model$/)
@@ -258,7 +258,7 @@ describe('the summary of a model', () => {
     })
   }
 
-  test('headings of other levels are sections too', () => {
+  test('may have headings of other levels', () => {
     const text = `${SUMMARY_MARK}\n${SECTIONS.map((section, i) => `**${i + 1}. ${section}**`.replace('**', i ? '**' : '# **')).join('\ntold\n')}`
     assert.equal(
       checkSummary(`${SUMMARY_MARK}\n1. **Task Overview**:\nx`, 1_000, count),
@@ -272,7 +272,7 @@ describe('fallback', () => {
   const turns = (number: number, tokens: number): Message[] =>
     Array.from({ length: number }, () => bash('make', words(tokens))).flat()
 
-  test('over 120,000 tokens the last 10 to 20 entries stay, with the first request and the last', async () => {
+  test('over 120,000 tokens keeps the last 10 to 20 entries, with the first request and the last', async () => {
     const session = await openWith([fallback()])
     await session.append(user('the first request'), says('ok'), user('the last request'), ...turns(29, 4_000))
     await session.view()
@@ -284,7 +284,7 @@ describe('fallback', () => {
     assert.equal(leftOutText(45), '[45 earlier messages are left out here to stay within the context window]')
   })
 
-  test('where 20 do not fit, fewer stay, but never fewer than 10', async () => {
+  test('keeps fewer if 20 do not fit, but never fewer than 10', async () => {
     const session = await openWith([fallback({ threshold: 10_000 })])
     await session.append(user('go'), ...turns(20, 1_100))
     assert.equal((await session.view()).messages.length - 2, 18)
@@ -293,7 +293,7 @@ describe('fallback', () => {
     assert.equal((await other.view()).messages.length - 2, 10)
   })
 
-  test('keeps a summary that is there', async () => {
+  test('keeps an existing summary', async () => {
     const session = await openWith([summarize({ threshold: 8_000, keep: 24 }), fallback({ threshold: 3_000 })])
     await session.append(user('the first request'), ...turns(30, 300))
     const { tokens } = await session.view()

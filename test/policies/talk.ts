@@ -1,4 +1,4 @@
-/** Short ways to write conversations, and to see what a policy does with them. */
+/** Short ways to write conversations, and to see the effect of a policy on them. */
 import assert from 'node:assert/strict'
 import type { Edit, Message, Part } from '../../src/model/types.ts'
 import { everyTurn, type Policy } from '../../src/policies/policy.ts'
@@ -13,7 +13,7 @@ let calls = 0
 
 export type Step = { name: string; input?: unknown; output: string | Part[]; isError?: boolean }
 
-/** An assistant message with calls, and their results in a message each. */
+/** An assistant message with calls, and a message for each result. */
 export function step(...steps: Step[]): Message[] {
   const named = steps.map(one => ({ ...one, id: `call_${calls++}` }))
   return [
@@ -41,7 +41,7 @@ export async function openWith(
   return pal.session('talk', { policy: everyTurn('test', policies), ...chosen })
 }
 
-/** Appends messages one after the other and asks for a view after each. */
+/** Appends messages one by one and asks for a view after each. */
 export async function play(session: Session, ...messages: Message[]): Promise<void> {
   for (const message of messages) {
     await session.append(message)

@@ -14,7 +14,7 @@ export type Price = {
   read: number
   write: number
   writeLong: number
-  /** Above so many prompt tokens the whole request costs so many times more. */
+  /** Above this many prompt tokens the whole request costs this factor more. */
   band?: { above: number; input: number; output: number }
 }
 
@@ -75,7 +75,7 @@ export function charge(bill: Bill, used: Used, price: Price): void {
   for (const key of ['input', 'cacheRead', 'cacheWrite', 'cacheWriteLong', 'output'] as const) bill[key] += used[key]
 }
 
-/** Entries by the hash of the prefix that they hold; each read renews for its lifetime. */
+/** Entries by the hash of their prefix; each read renews its lifetime. */
 export class PrefixCache {
   readonly #entries = new Map<string, { until: number; lifetime: number }>()
   readonly #clock: () => number
@@ -102,7 +102,7 @@ export function hashOf(...values: unknown[]): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('base64url').slice(0, 22)
 }
 
-/** The same value with its keys in order. */
+/** The same value with sorted keys. */
 export function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (value === null || typeof value !== 'object') return value
@@ -110,16 +110,16 @@ export function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]))
 }
 
-/** Tokens of a block, roughly, and never none. */
+/** Approximate tokens of a block, at least one. */
 export function sizeOf(value: unknown): number {
   return Math.ceil(JSON.stringify(value).length / 4)
 }
 
-/** What a signature says, sealed so that a changed one is found out. */
+/** The content of a signature, sealed so that a change is detected. */
 export type Seal = {
   id: string
   model: string
-  /** The hash of everything before the block but reasoning, and the reasoning that was before it. */
+  /** The hash of everything before the block except reasoning, and the reasoning before it. */
   prefix: string
   before: string[]
   /** The ids of the blocks that were produced together. */

@@ -9,7 +9,7 @@ type Json = any
 const CONTROLS = 'thinking-binding-controls-2026-08-01'
 const MARK = { type: 'ephemeral' }
 
-/** A provider with a conversation of two tool calls, each thought about twice. */
+/** A provider with a conversation of two tool calls, each with two thinking blocks before it. */
 async function begun(account: Account = {}, model = 'claude-opus-5-5') {
   let calls = 0
   const provider = checkingAnthropic(
@@ -56,7 +56,7 @@ const without = (messages: Json[], ...gone: [number, number][]) =>
       : message.content,
   }))
 
-test('history that only grows is taken, with other marks and spellings too', async () => {
+test('history that only grows is accepted, also with other cache marks and spellings', async () => {
   await using it = await begun()
   const marked = structuredClone(it.messages)
   marked[2].content = [{ ...marked[2].content[0], content: [{ type: 'text', text: 'result 0' }], cache_control: MARK }]
@@ -82,7 +82,7 @@ for (const [name, account, model, status] of EDITED) {
   })
 }
 
-test('a clean tail may go, the oldest may go, and a gap or one put back may not', async () => {
+test('thinking may be missing at the end or the beginning, but not in between, and may not be put back', async () => {
   await using it = await begun()
   const tail = without(changed(it.messages), [3, 0], [3, 1])
   assert.equal((await it.ask(tail)).status, 200)
@@ -98,14 +98,14 @@ test('a clean tail may go, the oldest may go, and a gap or one put back may not'
   assert.equal((await it.ask(next(changed(it.messages)))).status, 400)
 })
 
-test('a part of the newest run may not go', async () => {
+test('a part of the newest run of thinking may not be missing', async () => {
   await using it = await begun(NEW, 'claude-opus-5')
   const { status, json } = await it.ask(without(it.messages, [3, 0]))
   assert.equal(status, 400)
   assert.match(json.error.message, /latest assistant message cannot be modified/)
 })
 
-test('drop_block needs its header, and tells what it dropped', async () => {
+test('drop_block needs its header, and reports what it dropped', async () => {
   await using it = await begun()
   const thinking = { type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'drop_block' } }
   assert.match((await it.ask(changed(it.messages), { thinking })).json.error.message, /Extra inputs are not permitted$/)
@@ -117,14 +117,14 @@ test('drop_block needs its header, and tells what it dropped', async () => {
   )
 })
 
-test('a platform refuses betas that it does not know', async () => {
+test('a platform refuses unknown betas', async () => {
   await using it = await begun({ betas: ['known'] })
   const { status, json } = await it.ask(it.messages, {}, { 'anthropic-beta': `known, ${CONTROLS}` })
   assert.equal(status, 400)
   assert.match(json.error.message, /Unexpected value/)
 })
 
-test('a mark writes at its own position, and is found from 20 blocks on and no further', async () => {
+test('a cache mark writes at its own position, and is found within 20 blocks', async () => {
   let now = 0
   const provider = checkingAnthropic(() => ({ text: 'ok' }), { clock: () => now })
   await using upstream = await startUpstream(provider.script)
@@ -149,7 +149,7 @@ test('a mark writes at its own position, and is found from 20 blocks on and no f
   assert.equal(later.cache_read_input_tokens, first.cache_creation.ephemeral_1h_input_tokens)
 })
 
-test('the bill is by the band of the whole prompt', async () => {
+test('the bill depends on the size of the whole prompt', async () => {
   const provider = checkingAnthropic(() => ({ text: 'ok' }))
   await using upstream = await startUpstream(provider.script)
   const costs: number[] = []

@@ -24,9 +24,9 @@ import {
 type Json = any
 
 export type Account = {
-  /** Accounts from 31 August 2026 on refuse thinking that does not fit; older ones let it through. */
+  /** Accounts created since 31 August 2026 refuse thinking that does not fit; older ones allow it. */
   age?: 'new' | 'old'
-  /** Names of betas that a platform takes; it refuses all others. */
+  /** Names of betas that a platform accepts; it refuses all others. */
   betas?: readonly string[]
   clock?: () => number
 }
@@ -35,12 +35,12 @@ export type CheckingAnthropic = {
   script: (received: Received, index: number) => Turn
   count: (received: Received) => { status: number; body: unknown }
   bill: Bill
-  /** What was refused, in words. */
+  /** The messages of refusals. */
   refusals: string[]
-  /** Thinking that was let through though it did not fit, and that was dropped. */
+  /** The numbers of thinking blocks that did not fit but were allowed, and that were dropped. */
   allowed: number
   dropped: number
-  /** Thinking blocks that came and were shown to the model. */
+  /** The numbers of thinking blocks received and shown to the model. */
   shown: number
 }
 
@@ -60,7 +60,7 @@ class Refused extends Error {}
 
 type Outcome = 'keep' | 'drop' | 'allow' | 'unreadable'
 
-/** `answer` is what the model says; its thinking is signed here. */
+/** `answer` gives the model's answer; its thinking is signed here. */
 export function checkingAnthropic(
   answer: (received: Received, index: number) => Turn,
   account: Account = {},
@@ -183,16 +183,16 @@ export function checkingAnthropic(
   }
 }
 
-/** `lifetime`: of the mark on it. `own`: what it says itself. `turn`: the message, for thinking. */
+/** `lifetime`: of the mark on it. `own`: its own content. `turn`: the message, for thinking. */
 type Placed = Block & { own: Json; lifetime?: number; turn?: number }
 
-/** A prompt as it is read block by block. */
+/** A prompt, read block by block. */
 class Prompt {
   readonly blocks: Placed[] = []
   readonly thoughts: string[] = []
-  /** Of everything but thinking. */
+  /** The hash of everything except thinking. */
   prefix: string
-  /** Of everything: what the cache goes by. */
+  /** The hash of everything, which the cache uses. */
   #all: string
   readonly model: string
   readonly tools: string
@@ -238,7 +238,7 @@ function blocksOf(content: Json): Json[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content
 }
 
-/** Without cache marks, and a result's only text as a string. */
+/** Without cache marks, and with a result's only text as a string. */
 function unmarked(block: Json): Json {
   const { cache_control: _, ...rest } = block
   const [only, ...more] = Array.isArray(rest.content) ? rest.content : []
@@ -323,7 +323,7 @@ function checkMarks({ tools = [], system, messages, cache_control }: Json): void
   }
 }
 
-/** Calls and results pair up, texts say something, and roles are known. */
+/** Calls and results pair up, texts are not empty, and roles are known. */
 function checkTools({ messages }: Json): void {
   let open = new Set<string>()
   let role = ''
@@ -348,7 +348,7 @@ function checkTools({ messages }: Json): void {
   }
 }
 
-/** In the newest assistant message a run of thinking is whole or not there. */
+/** In the newest assistant message a run of thinking is whole or missing. */
 function checkRun(blocks: readonly Json[], at: number): void {
   const seals = blocks.flatMap(block => opened(block.signature ?? block.data) ?? [])
   for (const { run } of seals) {
@@ -360,7 +360,7 @@ function checkRun(blocks: readonly Json[], at: number): void {
   }
 }
 
-/** Who reads whose thinking, simplified: a 5.x family its own. */
+/** Which model reads whose thinking, simplified: each 5.x family reads its own. */
 function familyOf(model: string): string {
   return BINDS.test(model) ? model : 'older'
 }
@@ -376,7 +376,7 @@ function checkEdits({ context_management: managed }: Json, withBeta: boolean): v
 
 type Edited = { blocks: Placed[]; applied?: Json[] }
 
-/** Its own edits: shorter for the model, and what follows the first change is another prefix for the cache. */
+/** The server's edits: a shorter view for the model, and a different prefix for the cache after the first change. */
 function applyEdits({ context_management: managed }: Json, blocks: Placed[]): Edited {
   if (!managed?.edits) return { blocks }
   let left = blocks
@@ -392,7 +392,7 @@ function applyEdits({ context_management: managed }: Json, blocks: Placed[]): Ed
 
 type Done = { blocks: Placed[]; counts: Json }
 
-/** The oldest results go, but for those of some tools; `keep` of all uses stay. */
+/** Clears the oldest results, except those of some tools; the last `keep` uses stay. */
 function clearUses(edit: Json, blocks: readonly Placed[]): Done | undefined {
   const {
     trigger = { type: 'input_tokens', value: 100_000 },
@@ -424,7 +424,7 @@ function clearThinking({ keep }: Json, blocks: readonly Placed[]): Done | undefi
   return { blocks: left, counts: { cleared_thinking_turns: gone.size } }
 }
 
-/** The blocks with the hashes of what now stands before them. */
+/** The blocks with the hashes of the new text before them. */
 function rechained(before: readonly Placed[], after: readonly Placed[]): Placed[] {
   const first = after.findIndex((block, i) => block !== before[i])
   if (first < 0) return [...after]

@@ -15,7 +15,7 @@ async function begun(model = 'gpt-6.1-sol') {
   return { provider, agent, clock, [Symbol.asyncDispose]: upstream.close }
 }
 
-test('a conversation that goes on reads what was written, to the end of the last message', async () => {
+test('a continued conversation reads the written cache, to the end of the last message', async () => {
   await using it = await begun()
   const { input_tokens, input_tokens_details: details } = it.agent.last.usage
   assert.ok(details.cached_tokens > details.cache_write_tokens)
@@ -28,7 +28,7 @@ for (const [model, dropped] of [
   ['gpt-6.1-sol', true],
   ['gpt-5.1-codex', false],
 ] as const) {
-  test(`on ${model} reasoning behind a change is ${dropped ? 'dropped without a word' : 'kept'}`, async () => {
+  test(`on ${model} reasoning after a change is ${dropped ? 'dropped silently' : 'kept'}`, async () => {
     await using it = await begun(model)
     const before = it.agent.last.usage.input_tokens_details.cached_tokens
     it.agent.input.find(({ type }) => type === 'function_call_output').output = 'short'
@@ -39,7 +39,7 @@ for (const [model, dropped] of [
   })
 }
 
-test('reasoning without what it led to is refused, and so is an output without its call', async () => {
+test('reasoning without its following item is refused, and so is an output without its call', async () => {
   await using it = await begun()
   const at = it.agent.input.findIndex(({ type }) => type === 'reasoning')
   const [gone] = it.agent.input.splice(at + 1, 1)
@@ -49,7 +49,7 @@ test('reasoning without what it led to is refused, and so is an output without i
   await assert.rejects(it.agent.round(), /required following item/)
 })
 
-test('after the lifetime nothing is read, and above the band all costs twice', async () => {
+test('after the lifetime nothing is read, and a large prompt costs twice as much', async () => {
   await using it = await begun()
   it.clock.now = 31 * 60_000
   await it.agent.round()
@@ -62,7 +62,7 @@ test('after the lifetime nothing is read, and above the band all costs twice', a
   assert.ok(cost > (2 * details.cache_write_tokens * 2.5) / 1e6, `${cost}`)
 })
 
-test('tools in the list of messages stay where they are, whatever is folded', async () => {
+test('tools in the list of messages stay in place, whatever is folded', async () => {
   const clock = { now: Date.parse('2026-11-17T00:00:00Z') }
   const provider = checkingOpenAI(thinkingModel(), { clock: () => clock.now })
   await using it = await setUp(provider.script, { clock: () => clock.now })

@@ -27,7 +27,7 @@ export type CheckingOpenAI = {
   script: (received: Received, index: number) => Turn
   bill: Bill
   refusals: string[]
-  /** Reasoning items that were dropped, and those that the model was shown. */
+  /** The numbers of reasoning items that were dropped, and that the model saw. */
   dropped: number
   shown: number
 }
@@ -111,7 +111,7 @@ function itemsOf({ role, content, tool_calls = [], tool_call_id: call_id }: Json
   return content || calls.length === 0 ? [{ type: 'message', role, content }, ...calls] : calls
 }
 
-/** `ends`: whether an entry may be written here. */
+/** `ends`: whether a cache entry may end here. */
 type Placed = Block & { ends: boolean }
 
 class Prompt {
@@ -135,7 +135,7 @@ class Prompt {
     this.prefix = hashOf(this.prefix, sorted(said))
     const result = OUTPUTS.has(item.type)
     const last = this.blocks.at(-1)!
-    // Of a run of outputs only the last one ends.
+    // Of consecutive outputs only the last may end an entry.
     if (result && this.#ranResult) last.ends = false
     this.#ranResult = result
     this.#add(said, sizeOf(said), result || ['user', 'developer', 'system'].includes(item.role))
@@ -171,7 +171,7 @@ function readAndWrite(cache: PrefixCache, { model, prompt_cache_options: options
   return { cacheRead: read, cacheWrite, cacheWriteLong, input: ends.at(-1)! - read - cacheWrite }
 }
 
-/** A reasoning item is followed by what it led to; calls and outputs pair by their ids. */
+/** A reasoning item needs its following item; calls and outputs pair by their ids. */
 function checkPairs(input: Json[]): void {
   const open = new Set<string>()
   for (const [i, item] of input.entries()) {

@@ -4,7 +4,7 @@ import { allModels, isKnownModel, isListedModel, modelInfo, PRICES_AS_OF } from 
 import { bandAt, dollarsOf } from '../../src/providers/pricing.ts'
 import * as fc from '../property.ts'
 
-/** Names as clients send them, and the row that each must find. */
+/** Names as clients send them, and the id of the row that each must find. */
 const SENT: [name: string, id: string][] = [
   // Claude Code, the agents SDK and cline
   ['claude-fable-5-2', 'claude-fable-5-2'],
@@ -71,7 +71,7 @@ const SENT: [name: string, id: string][] = [
   ['mistralai/devstral-latest', 'devstral-latest'],
 ]
 
-describe('names that real clients send find their row', () => {
+describe('names sent by real clients find their row', () => {
   for (const [name, id] of SENT) {
     test(name, () => {
       assert.equal(modelInfo(name).id, id)
@@ -80,7 +80,7 @@ describe('names that real clients send find their row', () => {
   }
 })
 
-test('every id and every decoration of it finds its own row and no other', () => {
+test('every id, with any prefix and suffix, finds its own row', () => {
   const models = allModels()
   const fronts = ['', 'anthropic/', 'openrouter/x/', 'global.anthropic.', 'models/']
   const backs = ['', '-20251101', '-2026-01-31', '@20250514', '-v1:0', ':thinking', '[1m]', '-latest', '-preview']
@@ -95,7 +95,7 @@ test('every id and every decoration of it finds its own row and no other', () =>
   )
 })
 
-test('an unknown id takes the strictest row of its family, and is said to be unlisted', () => {
+test('an unknown id gets the strictest row of its family, and counts as unlisted', () => {
   assert.equal(modelInfo('claude-opus-4-9').id, 'claude-opus-5-5')
   assert.equal(modelInfo('claude-haiku-6').id, 'claude-haiku-5-5')
   assert.equal(modelInfo('claude-next').binding, 'refuse')
@@ -110,14 +110,14 @@ test('an unknown id takes the strictest row of its family, and is said to be unl
   }
 })
 
-test('a name of no family is priced as the default model, and said to be unknown', () => {
+test('a name of no family has the prices of the default model, and counts as unknown', () => {
   for (const name of ['my-own-model', 'llama-o3', 'default', '<synthetic>', '']) {
     assert.equal(isKnownModel(name), false, name)
     assert.deepEqual(modelInfo(name), modelInfo(), name)
   }
 })
 
-test('binding is as the providers say: refused, left out in silence, or free', () => {
+test('binding is refused, dropped or free, as the providers document', () => {
   for (const name of [
     'claude-fable-5-2',
     'claude-mythos-5-1',
@@ -131,7 +131,7 @@ test('binding is as the providers say: refused, left out in silence, or free', (
     assert.equal(modelInfo(name).bindsReasoning, false, name)
 })
 
-test('a lifetime that a request asks for has its own price and time', () => {
+test('a requested lifetime has its own price and time', () => {
   const hour = modelInfo('claude-sonnet-5-5', {}, { cacheTtl: '1h' })
   assert.deepEqual([hour.read, hour.write, hour.ttl], [0.05, 2, 3_600_000])
   const plain = modelInfo('claude-sonnet-5-5')
@@ -140,14 +140,14 @@ test('a lifetime that a request asks for has its own price and time', () => {
   assert.equal(modelInfo('gpt-6.1-terra', {}, { cacheTtl: '12h' }).write, 2.5)
 })
 
-test('prices change on their day', () => {
+test('prices change on their date', () => {
   const read = (day: string) => modelInfo('claude-sonnet-5-5', {}, { at: Date.parse(day) }).read
   assert.deepEqual([read('2026-10-06'), read('2026-10-07')], [0.1, 0.05])
   const argon = (day: string) => modelInfo('gemini-4-argon', {}, { at: Date.parse(day) }).input
   assert.deepEqual([argon('2026-11-30'), argon('2026-12-01')], [2, 4])
 })
 
-test('a table of one’s own adds models and changes known ones, field by field', () => {
+test('a custom table adds models and changes known ones, field by field', () => {
   const table = { 'my-model': { window: 5, write: 1 }, 'claude-opus': { input: 9 } }
   assert.equal(modelInfo('my-model-large', table).window, 5)
   assert.equal(modelInfo('local/my-model', table).write, 1)
@@ -161,7 +161,7 @@ test('a table of one’s own adds models and changes known ones, field by field'
   assert.deepEqual([read, write, ttl], [0.5, 3, 7])
 })
 
-test('a call is paid by its size and by the lifetime of what it writes', () => {
+test('a call costs by its size and by the lifetime of its cache writes', () => {
   const haiku = modelInfo('claude-haiku-5-5')
   assert.equal(bandAt(haiku, 100_000), undefined)
   assert.equal(dollarsOf({ input: 100_000 }, haiku), 0.01)
@@ -171,7 +171,7 @@ test('a call is paid by its size and by the lifetime of what it writes', () => {
   assert.equal(dollarsOf({ cacheWrite: 1_000_000, cacheWriteLong: 1_000_000 }, sonnet), 4)
 })
 
-test('a call is paid by the tier or the speed that the provider billed', () => {
+test('a call costs by the tier or the speed that the provider billed', () => {
   const paid = (name: string, tier: string) => dollarsOf({ input: 1_000_000, tier }, modelInfo(name))
   assert.equal(paid('claude-opus-5-5', 'fast'), 8)
   assert.equal(paid('claude-opus-4-6', 'fast'), 30)
@@ -192,25 +192,25 @@ test('a price that depends on the hour is that of the call', () => {
   assert.equal(modelInfo('deepseek-flash').input, 0.3, 'without a time: the peak')
 })
 
-test('a search of the web is billed beside the tokens, whatever the tier', () => {
+test('a web search is billed in addition to the tokens, for any tier', () => {
   const usage = { input: 1_000_000, searches: 3, tier: 'batch' }
   assert.equal(dollarsOf(usage, modelInfo('claude-sonnet-5-5')), 1.03)
   assert.equal(dollarsOf({ searches: 3 }, modelInfo('gpt-5.4')), 0)
 })
 
-test('a model that is given away costs nothing, and its cache is as that of the model', () => {
+test('a free model costs nothing, and caches like the paid one', () => {
   const [plain, free] = [modelInfo('deepseek-v4-flash'), modelInfo('deepseek-v4-flash-free')]
   assert.equal(dollarsOf({ input: 1000, cacheRead: 1000, output: 1000 }, free), 0)
   assert.deepEqual([free.read, free.write, free.ttl], [plain.read, plain.write, plain.ttl])
   assert.equal(modelInfo('openrouter/deepseek/deepseek-v4-flash:free').output, 0)
 })
 
-test('regional endpoints cost a tenth more', () => {
+test('regional endpoints cost ten percent more', () => {
   assert.equal(modelInfo('us.anthropic.claude-opus-5-5').input, 4.4)
   assert.equal(modelInfo('global.anthropic.claude-opus-5-5').input, 4)
 })
 
-test('every row is plausible, and says its day and its source', () => {
+test('every row is plausible, and has its date and its source', () => {
   const models = allModels()
   assert.match(PRICES_AS_OF, /^\d{4}-\d\d-\d\d$/)
   assert.equal(new Set(models.map(({ id }) => id.toLowerCase())).size, models.length)

@@ -4,7 +4,7 @@ import { TokenFit } from '../../src/providers/token-fit.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import * as fc from '../property.ts'
 
-test('scale and overhead are found again from any growing session', () => {
+test('scale and overhead are found from any growing session', () => {
   fc.assert(
     fc.property(
       fc.double({ min: 0.6, max: 2.5, noNaN: true }),
@@ -35,7 +35,7 @@ test('another model has another tokenizer', () => {
   assert.equal(fit.scale, undefined)
 })
 
-test('a session plans with the scale that its provider reports, and says what it believed', async () => {
+test("a session plans with the scale from the provider's reports, and records its first estimate", async () => {
   await using pal = await openPalimpsest({ home: ':memory:' })
   const session = await pal.session('one', { model: 'claude-opus-5-5' })
   const text = (n: number) => Array.from({ length: 300 }, (_, i) => `line ${i} of part ${n} says something`).join('\n')
