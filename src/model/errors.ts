@@ -105,6 +105,25 @@ export class PalimpsestError extends Error {
   }
 }
 
+/** Failures of the disk and of permissions, by the system's code: they are not bugs. */
+const SYSTEM: Record<string, [ErrorCode, string]> = {
+  ENOSPC: ['STORE_FULL', 'The disk is full. Free some space.'],
+  EDQUOT: ['STORE_FULL', 'The disk quota is used up. Free some space.'],
+  EROFS: ['STORE_READONLY', 'The file system is read-only.'],
+  EACCES: ['STORE_READONLY', 'Permission denied. Check the permissions.'],
+  EPERM: ['STORE_READONLY', 'The system does not permit it. Check the permissions.'],
+  EIO: ['STORE_FAILED', 'The disk could not be read or written. Check it.'],
+}
+
+/** The error as one of ours if the disk or its permissions are the cause. */
+export function ofSystem(error: unknown): unknown {
+  if (!(error instanceof Error) || isPalimpsestError(error) || !('code' in error)) return error
+  const known = SYSTEM[String(error.code)]
+  if (!known) return error
+  const path = 'path' in error ? String(error.path) : undefined
+  return new PalimpsestError(known[0], path ? `${known[1]} (${path})` : known[1], path ? { path } : {}, error)
+}
+
 /** The message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)

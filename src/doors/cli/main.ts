@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { databaseUrl } from '../../ledger/postgres/database.ts'
 import { homeIn } from '../../model/defaults.ts'
-import { ERROR_CODES, isPalimpsestError, messageOf, PalimpsestError } from '../../model/errors.ts'
+import { ERROR_CODES, isPalimpsestError, messageOf, ofSystem, PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { Command, Context, Io, Options, Report } from '../terminal/command.ts'
@@ -27,7 +27,8 @@ type Parsed = { command: Command | undefined; args: string[]; values: Record<str
 export async function runCli(argv: readonly string[], io: Io, commands = COMMANDS): Promise<number> {
   try {
     return await dispatch(parse(argv, commands), io, commands)
-  } catch (error) {
+  } catch (thrown) {
+    const error = ofSystem(thrown)
     const flags = new Set(argv)
     const text = describeError(error, { json: flags.has('--json'), debug: flags.has('--debug') })
     io.stderr.write(flags.has('--json') ? text : asCalled(text, commands, io.env))

@@ -5,7 +5,7 @@
 import { databaseUrl } from '../../ledger/postgres/database.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { amount } from '../../model/text.ts'
-import { type Context, defineCommand, type Report } from '../terminal/command.ts'
+import { type Context, defineCommand, type Io, type Report } from '../terminal/command.ts'
 import { startProgress } from '../terminal/progress.ts'
 
 const OPTIONS = {
@@ -34,37 +34,62 @@ export const backup = defineCommand({
   },
 })
 
+const LEDGER = 'ledger.sqlite'
+/** The ledger's copy gets its name last, so that an unfinished copy of a home is neither restored nor used. */
+const UNFINISHED = `${LEDGER}.part`
 const DATABASE = /\.sqlite$/
 /** SQLite's files beside a database, and files that only a running process needs. */
 const LEFT_OUT = /\.sqlite-(?:wal|shm|journal)$|^locks$|\.lock$|\.pid$/
 
 async function copyHome(from: string, to: string, { io }: Context<typeof OPTIONS>): Promise<Report> {
   const { existsSync } = await import('node:fs')
-  const { mkdir, readdir } = await import('node:fs/promises')
+  const { mkdir, readdir, rename, rm, writeFile } = await import('node:fs/promises')
   const { join } = await import('node:path')
-  if (!existsSync(join(from, 'ledger.sqlite'))) {
-    throw new PalimpsestError('FILE_NOT_FOUND', `There is no ledger in ${from}.`, { path: from })
+  if (!existsSync(join(from, LEDGER))) {
+    const why = existsSync(join(from, UNFINISHED)) ? 'The copy was not finished' : 'There is no ledger'
+    throw new PalimpsestError('FILE_NOT_FOUND', `${why} in ${from}.`, { path: from })
   }
   if (existsSync(to) && (await readdir(to)).length > 0) {
     throw new PalimpsestError('ALREADY', `${to} is not empty. Choose a new folder.`, { path: to })
   }
   await mkdir(to, { recursive: true, mode: 0o700 })
+  // Fails if another copy to this folder has begun meanwhile.
+  await writeFile(join(to, UNFINISHED), '', { flag: 'wx', mode: 0o600 })
+  try {
+    await copyDatabase(join(from, LEDGER), join(to, UNFINISHED))
+    const files = await copyRest(from, to, io)
+    await rename(join(to, UNFINISHED), join(to, LEDGER))
+    const sessions = await verified(to)
+    return {
+      json: { from, to, files, sessions },
+      text: () => `${to}: ${amount(sessions, 'session')}, ${amount(files, 'file')}, verified\n`,
+    }
+  } catch (error) {
+    for (const name of await readdir(to)) await rm(join(to, name), { recursive: true })
+    throw error
+  }
+}
+
+/** Copies everything besides the ledger; the number of all files. */
+async function copyRest(from: string, to: string, io: Io): Promise<number> {
+  const { mkdir, readdir } = await import('node:fs/promises')
+  const { dirname, join, relative } = await import('node:path')
+  const { ignoreMissing } = await import('../../files/root.ts')
+  const { isTemporary } = await import('../../files/atomic.ts')
   const entries = await readdir(from, { recursive: true, withFileTypes: true })
-  const files = entries.filter(entry => entry.isFile() && !LEFT_OUT.test(entry.name))
+  const files = entries
+    .filter(entry => entry.isFile() && !LEFT_OUT.test(entry.name) && !isTemporary(entry.name))
+    .map(entry => relative(from, join(entry.parentPath, entry.name)))
+    .filter(path => path !== LEDGER)
   const progress = startProgress(io, files.length)
-  for (const file of files) {
-    const below = file.parentPath.slice(from.length)
-    const [source, target] = [join(from, below, file.name), join(to, below, file.name)]
-    progress.step(file.name)
-    await mkdir(join(to, below), { recursive: true, mode: 0o700 })
-    await (DATABASE.test(file.name) ? copyDatabase : copyFile)(source, target)
+  for (const path of files) {
+    progress.step(path)
+    await mkdir(dirname(join(to, path)), { recursive: true, mode: 0o700 })
+    const copy = DATABASE.test(path) ? copyDatabase : copyFile
+    await copy(join(from, path), join(to, path)).catch(ignoreMissing)
   }
   progress.done()
-  const sessions = await verified(to)
-  return {
-    json: { from, to, files: files.length, sessions },
-    text: () => `${to}: ${amount(sessions, 'session')}, ${amount(files.length, 'file')}, verified\n`,
-  }
+  return files.length + 1
 }
 
 /** The copy is readable only by its owner from the first byte. */
@@ -74,12 +99,12 @@ async function copyFile(source: string, target: string): Promise<void> {
 }
 
 async function copyDatabase(source: string, target: string): Promise<void> {
-  const { DatabaseSync } = await import('node:sqlite')
+  const { guard, openDatabase } = await import('../../ledger/database.ts')
   const { open } = await import('node:fs/promises')
-  await using file = await open(target, 'wx', 0o600)
-  const database = new DatabaseSync(source, { readOnly: true })
+  await using file = await open(target, 'a', 0o600)
+  const database = openDatabase(source, { readOnly: true })
   try {
-    database.prepare('VACUUM INTO ?').run(target)
+    guard(() => database.prepare('VACUUM INTO ?').run(target), target)
   } finally {
     database.close()
   }

@@ -4,7 +4,7 @@
  * A caller's mistake is reported with its data. A failure of ours is reported by its code alone: messages of stores
  * name paths, and an unknown error may hold anything, so those are logged and never sent.
  */
-import { ERROR_CODES, type ErrorCode, isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import { ERROR_CODES, type ErrorCode, isPalimpsestError, ofSystem, PalimpsestError } from '../../model/errors.ts'
 import { jsonAnswer, type NodeAnswer } from '../proxy/node-http.ts'
 
 export type ErrorBody = { error: { code: string; message: string } & Record<string, unknown> }
@@ -39,7 +39,8 @@ function statusOf(code: ErrorCode): number {
   return BY_CODE[code] ?? BY_EXIT[ERROR_CODES[code]] ?? OUR_FAULT
 }
 
-export function toRefusal(error: unknown, log: (line: string) => void): Refusal {
+export function toRefusal(thrown: unknown, log: (line: string) => void): Refusal {
+  const error = ofSystem(thrown)
   if (!isPalimpsestError(error)) {
     log(`internal error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
     return refusal(OUR_FAULT, 'INTERNAL', 'Something went wrong on the server. Its log says more.')

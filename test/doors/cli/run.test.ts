@@ -1,9 +1,21 @@
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import { INTERNAL_EXIT, runCli } from '../../../src/doors/cli/main.ts'
 import { type Command, defineCommand, jsonIn, readInput, wholeNumber } from '../../../src/doors/terminal/command.ts'
 import { PalimpsestError } from '../../../src/model/errors.ts'
+
+const onLinux = process.platform === 'linux' ? false : 'only Linux has a device that is always full'
+
+/** The error of a disk without space. */
+function fullDisk(): unknown {
+  try {
+    return writeFileSync('/dev/full', 'x')
+  } catch (error) {
+    return error
+  }
+}
 
 function world(input = '') {
   const written = { stdout: '', stderr: '' }
@@ -54,6 +66,11 @@ describe('a failure', () => {
     assert.match(ours.stderr, /^palimpsest: This is a bug in palimpsest: x is not a function\.[^\n]*\(INTERNAL\)\n$/)
     const theirs = await run(failing(new PalimpsestError('STORE_FULL', 'The disk is full.')), 'fail')
     assert.deepEqual([theirs.code, theirs.stderr], [7, 'palimpsest: The disk is full. (STORE_FULL)\n'])
+  })
+
+  test('of a full disk is not called a bug', { skip: onLinux }, async () => {
+    const full = await run(failing(fullDisk()), 'fail')
+    assert.deepEqual([full.code, full.stderr], [7, 'palimpsest: The disk is full. Free some space. (STORE_FULL)\n'])
   })
 
   test('has its stack and its cause with --debug', async () => {

@@ -1,9 +1,12 @@
 /** `delete` and `backup` as people use them: on a home with files, forks and users, before and after. */
 import assert from 'node:assert/strict'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { userFolder } from '../../../src/ledger/owners.ts'
 import { openMemory } from '../../../src/memory/open.ts'
 import { openPalimpsest } from '../../../src/session/engine.ts'
@@ -99,4 +102,31 @@ test('a backup contains everything, and restores an identical home', async () =>
   assert.equal((await run(again, 'export', '--all')).stdout, (await run(HOME, 'export', '--all')).stdout)
   assert.equal((await run(again, 'head')).stdout, (await run(HOME, 'head')).stdout)
   assert.equal(readFileSync(join(userFolder(again, 'alice'), 'workspace/MEMORY.md'), 'utf8'), SECRET)
+})
+
+describe('a backup that does not finish', () => {
+  test('leaves nothing if it fails', async () => {
+    const home = copied('damaged')
+    writeFileSync(join(home, 'memory.sqlite'), 'not a database '.repeat(1000))
+    const copy = join(folder, 'failed')
+    const failed = await run(home, 'backup', copy)
+    assert.deepEqual([failed.code, /LEDGER_CORRUPT/.test(failed.stderr)], [6, true], failed.stderr)
+    assert.deepEqual(readdirSync(copy), [])
+  })
+
+  test('is not restored if it was killed', async () => {
+    const home = copied('many-files')
+    mkdirSync(join(home, 'personas'))
+    for (let n = 0; n < 3000; n++) writeFileSync(join(home, 'personas', `${n}.json`), '{}')
+    const copy = join(folder, 'killed')
+    const cli = join(import.meta.dirname, '../../../src/cli.ts')
+    const child = spawn(process.execPath, [cli, 'backup', copy, '--home', home])
+    const ended = once(child, 'exit')
+    while (!existsSync(join(copy, 'personas')) && child.exitCode === null) await sleep(1)
+    child.kill('SIGKILL')
+    assert.deepEqual(await ended, [null, 'SIGKILL'])
+    const refused = await run(join(folder, 'half'), 'backup', '--restore', copy)
+    assert.deepEqual([refused.code, /was not finished/.test(refused.stderr)], [3, true], refused.stderr)
+    assert.equal(existsSync(join(folder, 'half')), false)
+  })
 })

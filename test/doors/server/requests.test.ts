@@ -3,10 +3,13 @@
  * safe to repeat.
  */
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
 import { describe, test } from 'node:test'
 import { RateLimiter, Slots } from '../../../src/doors/server/rates.ts'
 import { EVERYBODY } from '../../../src/doors/server/route.ts'
 import { said, startServer } from './harness.ts'
+
+const noDevice = process.platform === 'linux' ? false : 'only Linux has a device that is always full'
 
 describe('a body', () => {
   const cases: [name: string, sent: { body: string; type?: string }, status: number, code: string][] = [
@@ -84,6 +87,15 @@ test('an internal error is logged whole, and answered without its message', asyn
   assert.deepEqual(JSON.parse(text).error.code, 'INTERNAL')
   assert.doesNotMatch(text, /secret|somebody|at /)
   assert.match(logged.join('\n'), /secret detail[\s\S]*requests\.test\.ts/)
+  await server.close()
+})
+
+test('a file that the system refuses is not an internal error', { skip: noDevice }, async () => {
+  const { call, server, logged, memory } = await startServer()
+  memory.store.blocks = () => writeFile('/dev/full', 'x') as Promise<never>
+  const { status, json } = await call('GET', '/users/alice/blocks')
+  assert.deepEqual([status, json.error.code], [503, 'STORE_FULL'])
+  assert.match(logged.join('\n'), /The disk is full/)
   await server.close()
 })
 
