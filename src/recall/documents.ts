@@ -9,7 +9,7 @@
 import { leavesOf, stringsIn, textOf } from '../model/leaves.ts'
 import { characterStart } from '../model/text.ts'
 import type { Message, Part, ToolCallPart } from '../model/types.ts'
-import { compoundsIn, compoundTerms, countTerms, linesFor } from './words.ts'
+import { compoundsIn, compoundTerms, countTerms, countWords, linesFor } from './words.ts'
 
 /** A piece of a part: characters `from` to `to` of the part's text. */
 export type Document = {
@@ -45,12 +45,14 @@ export function documentsOf({ role, parts }: Message, findCall: FindCall): Docum
     const filters = filtersOf(role, part, call)
     return piecesOf(text).map(([from, to]) => {
       const piece = text.slice(from, to)
-      const terms = countTerms(piece)
+      const words = countWords(piece)
+      const terms = countTerms(piece, new Map(), words)
       if (heading !== '') countTerms(heading, terms)
       let length = 0
       for (const count of terms.values()) length += count
       for (const filter of filters) terms.set(filter, 1)
-      return { part: index, from, to, terms, words: linesFor(piece), length, print: printOf(`${heading}\n${piece}`) }
+      const lines = linesFor(words.keys())
+      return { part: index, from, to, terms, words: lines, length, print: printOf(`${heading}\n${piece}`) }
     })
   })
 }

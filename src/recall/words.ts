@@ -31,8 +31,9 @@ const HUMPS = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+/g
 type Word = {
   /** Its stem first, then its parts. */
   terms: readonly string[]
-  /** The forms by which a text inside the word finds it (inside.ts). */
+  /** The forms by which a text inside the word finds it (inside.ts), and their lines there. */
   written: readonly Written[]
+  lines: readonly string[]
 }
 
 /** A word in lower case without accents, and the term that finds it. */
@@ -41,23 +42,27 @@ export type Written = { word: string; term: string }
 const remembered = new Map<string, Word>()
 
 /** The terms of a text, each with its number of occurrences. */
-export function countTerms(text: string, counts: Map<string, number> = new Map()): Map<string, number> {
-  const add = (term: string) => counts.set(term, (counts.get(term) ?? 0) + 1)
-  for (const word of wordsIn(text)) for (const term of termsOf(word)) add(term)
-  for (const [compound] of text.matchAll(COMPOUNDS)) for (const term of compoundTerms(compound)) add(term)
+export function countTerms(text: string, counts = new Map<string, number>(), words = countWords(text)) {
+  for (const [word, times] of words) for (const term of termsOf(word)) add(counts, term, times)
+  for (const [compound] of text.matchAll(COMPOUNDS)) for (const term of compoundTerms(compound)) add(counts, term)
   return counts
 }
 
-/**
- * The lines for the words of a text that can contain another text (inside.ts): a word, and its term if the two differ.
- */
-export function linesFor(text: string): Set<string> {
+/** The words of a text, each with its number of occurrences. */
+export function countWords(text: string): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const word of wordsIn(text)) add(counts, word)
+  return counts
+}
+
+function add(counts: Map<string, number>, key: string, times = 1): void {
+  counts.set(key, (counts.get(key) ?? 0) + times)
+}
+
+/** The lines for words that can contain another text (inside.ts): a word, and its term if the two differ. */
+export function linesFor(words: Iterable<string>): Set<string> {
   const lines = new Set<string>()
-  for (const found of wordsIn(text)) {
-    for (const { word, term } of writtenIn(found)) {
-      if (word.length > MIN_INSIDE_CHARS) lines.add(word === term ? word : `${word} ${term}`)
-    }
-  }
+  for (const word of words) for (const line of known(word).lines) lines.add(line)
   return lines
 }
 
@@ -89,7 +94,10 @@ function known(word: string): Word {
   const written = runs
     .filter(run => !SPACELESS.test(run))
     .map(run => ({ word: run.slice(0, MAX_WORD_CHARS).toLowerCase(), term: termsOfRun(run)[0]! }))
-  const read = { terms, written }
+  const lines = written
+    .filter(({ word }) => word.length > MIN_INSIDE_CHARS)
+    .map(({ word, term }) => (word === term ? word : `${word} ${term}`))
+  const read = { terms, written, lines }
   remembered.set(word, read)
   return read
 }
