@@ -20,7 +20,7 @@ export async function runCli(
   return { code, ...written }
 }
 
-/** The environment of the tests, without colours and settings from around them; where locks are kept stays. */
+/** The environment of the tests, without colours and outside settings; the folder of locks stays. */
 export function plainEnvironment(): NodeJS.ProcessEnv {
   const isOurs = (name: string) => /^(PALIMPSEST_(?!LOCKS$).*|NO_COLOR|FORCE_COLOR)$/.test(name)
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOurs(name)))

@@ -1,4 +1,4 @@
-/** The Dockerfile and the compose files: well-formed by the tools of their makers, and in step with each other. */
+/** The Dockerfile and the compose files: checked by their own tools, and consistent with each other. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'

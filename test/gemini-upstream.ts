@@ -19,11 +19,11 @@ import {
 } from './upstream.ts'
 
 export type GeminiOptions = {
-  /** Whether calls come with ids. */
+  /** Whether calls have ids. */
   ids?: boolean
-  /** No request is kept, for runs of thousands. */
+  /** Whether no request is kept, for runs of thousands. */
   forgets?: boolean
-  /** Takes the requests that only count, which are no turns of the script. */
+  /** Gets the requests for token counts, which are no turns of the script. */
   counted?: Received[]
 }
 
@@ -89,7 +89,7 @@ function streamEvents(response: ServerResponse, pieces: readonly Wire[], turn: T
   writeUntil(response, events, turn)
 }
 
-/** Thoughts, text (in two pieces where it streams), then the calls; the first call is signed, or the last text where there is none. */
+/** Thoughts, text (streamed in two pieces), then the calls; the first call, or else the last text, is signed. */
 function partsOf(turn: Turn, id: string | undefined, streams: boolean): GeminiPart[] {
   const { text, calls = [] } = turn
   const [thinking] = thoughtsOf(turn)
@@ -107,7 +107,7 @@ function partsOf(turn: Turn, id: string | undefined, streams: boolean): GeminiPa
   return parts
 }
 
-/** What a signature is made of here: so that one on another call, or on a changed one, is found out. */
+/** The content of a signature, so that one on another call, or on a changed one, is detected. */
 function signatureOf({ name, args }: FunctionCall): string {
   return createHash('sha256')
     .update(JSON.stringify([name, args]))
@@ -127,14 +127,14 @@ function answerOf({ usage = {}, calls }: Turn, model: string, parts: GeminiPart[
   return { candidates, usageMetadata, modelVersion: model, responseId: `resp_${calls?.length ?? 0}` }
 }
 
-/** The Gemini API counts contents or a whole request, and knows no other field (Vertex AI does). */
+/** The Gemini API counts contents or a whole request, and accepts no other field (Vertex AI does). */
 function countComplaint(count: Wire): string | undefined {
   const other = Object.keys(count).find(key => key !== 'contents' && key !== 'generateContentRequest')
   if (other !== undefined) return `Invalid JSON payload received. Unknown name "${other}": Cannot find field.`
   return Object.keys(count).length === 1 ? undefined : 'Only one of contents and generate_content_request can be set.'
 }
 
-/** What Gemini would say about contents that it does not take. */
+/** Gemini's error for contents that it refuses. */
 export function complaintAbout(contents: readonly Content[] | undefined): string | undefined {
   if (!contents || contents.length === 0) return '* GenerateContentRequest.contents: contents is not specified'
   for (const [at, { parts = [] }] of contents.entries()) {
@@ -147,7 +147,7 @@ export function complaintAbout(contents: readonly Content[] | undefined): string
   return turnComplaint(turns) ?? signatureComplaint(turns)
 }
 
-/** Contents of the model in a row are one turn: Google's SDK sends one for every piece of a stream. */
+/** Consecutive contents of the model are one turn: Google's SDK sends one for every piece of a stream. */
 function turnsOf(contents: readonly Content[]): Content[] {
   const turns: Content[] = []
   for (const { role, parts = [] } of contents) {

@@ -1,7 +1,8 @@
 /**
- * Text from outside, a quarter of a megabyte of one sign: no function that reads it may take more than linear time. Short texts come
- * first, so that quadratic code fails after a second and not after an hour. The bound is processor time, two orders of
- * magnitude above linear and below quadratic time for this length: a loaded machine does not change it.
+ * Text from outside, a quarter of a megabyte of one sign: no function that reads it may take more than linear time.
+ * Short texts come first, so that quadratic code fails after a second and not after an hour. The limit is processor
+ * time, two orders of magnitude above linear and below quadratic time for this length: a loaded machine does not change
+ * it.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -87,7 +88,7 @@ const SHAPES: readonly (readonly [before: string, sign: string, after: string])[
 const text = (content: string): Message => ({ role: 'user', parts: [{ type: 'text', text: content }] })
 const count = await loadCounter()
 
-/** Every function that is given text from outside, each in the way that its callers do. */
+/** Every function that gets text from outside, called as its callers do. */
 const READERS: Record<string, (outside: string) => unknown> = {
   onOneLine,
   linesIn,

@@ -1,4 +1,4 @@
-/** The public surface: a list by hand, and a program for every name of it. */
+/** The public surface: a list by hand, and a program for every name in it. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -66,8 +66,8 @@ describe('docs/library.md and docs/own-policy.md', () => {
     })
   }
 
-  // With the examples: what takes long is reading the types of the program, and that is done once.
-  test('they compile, and so do the examples', async () => {
+  // Together with the examples, because reading the types takes long and is then done once.
+  test('all programs and the examples compile', async () => {
     const paths = Object.fromEntries(MODULES.map(({ name, path }) => [name, [join(ROOT, path)]]))
     const compilerOptions = {
       paths,
@@ -82,7 +82,7 @@ describe('docs/library.md and docs/own-policy.md', () => {
     await run(process.execPath, [tsc, '-p', folder]).catch(error => assert.fail(error.stdout))
   })
 
-  test('every name is used in one of them', async () => {
+  test('every public name is used in a program', async () => {
     const imported = programs.join('\n').replace(/\s+/g, ' ')
     for (const { name, path } of MODULES) {
       const lists = [...imported.matchAll(/import \{([^}]*)\} from '([^']+)'/g)].filter(([, , from]) => from === name)

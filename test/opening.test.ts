@@ -9,7 +9,7 @@ import { storeWith } from './ledger/store-with.ts'
 const user = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
 const says = (text: string): Message => ({ role: 'assistant', parts: [{ type: 'text', text }] })
 
-/** A store that writes down of which entries it gave the body, and which large contents it gave. */
+/** A store that records for which entries it returned the body, and which large contents. */
 function watching(store: LedgerStore) {
   const bodies = new Set<number>()
   const contents: string[] = []
@@ -46,7 +46,7 @@ async function folded(turns: number, shownTurns: number) {
 }
 
 describe('opening a long session', () => {
-  test('reads the bodies of what shows, and no others', async () => {
+  test('reads only the bodies of shown entries', async () => {
     const { store, session, to } = await folded(1000, 10)
     const before = await session.view()
     const { watched, bodies, contents } = watching(store)
@@ -64,7 +64,7 @@ describe('opening a long session', () => {
     assert.equal(bodies.size, 20)
   })
 
-  test('reads a hidden entry when it is asked for, and all when the fold is undone', async () => {
+  test('reads a hidden entry on request, and all when the fold is undone', async () => {
     const { store } = await folded(100, 10)
     const { watched, bodies } = watching(store)
     const pal = await openPalimpsest({ home: ':memory:', store: watched, clock: () => 1 })
@@ -79,8 +79,8 @@ describe('opening a long session', () => {
   })
 })
 
-describe('what a session is', () => {
-  test('is remembered, and changed by what is said anew alone', async () => {
+describe('facts about a session', () => {
+  test('are kept, and changed only by newly given ones', async () => {
     await using pal = await openPalimpsest({ home: ':memory:' })
     await pal.session('child', { about: { client: 'codex', parent: 'root' } })
     await pal.session('child', { about: { title: 'Find the bug' } })

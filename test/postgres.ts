@@ -1,4 +1,4 @@
-/** Real PostgreSQL servers for tests, or the reason why there are none. */
+/** Real PostgreSQL servers for tests, or the reason for skipping them. */
 import { after } from 'node:test'
 import { findPostgres, PostgresServer } from '../scripts/postgres.ts'
 
@@ -11,7 +11,7 @@ after(async () => {
   for (const server of started) await server.stop()
 })
 
-/** A server that ends with the test file; of the first version that is here unless another one is given. */
+/** A server that stops with the test file; of the first installed version unless another one is given. */
 export async function startPostgres(programs = POSTGRES[0]!, settings: Record<string, string> = {}) {
   const server = await PostgresServer.start(programs, { fsync: 'off', ...settings })
   started.push(server)

@@ -11,11 +11,11 @@ export * from 'fast-check'
 const SEED = 20_261_101
 const FUZZ_RUNS = 10
 
-/** What `npm run fuzz` and `npm run mutate` ask for, in the environment of the tests that they start. */
+/** The settings of `npm run fuzz` and `npm run mutate`, in the environment of the tests that they start. */
 const { FUZZ_SEED, FUZZ_MILLISECONDS, MUTANT } = process.env
 
 export type Parameters<T> = Omit<fc.Parameters<T>, 'seed'> & {
-  /** Seeds that found a bug: each is one more case, with the path to it where there is one. */
+  /** Seeds that found a bug: each is one more case, with the path to it if there is one. */
   seeds?: (number | { seed: number; path: string })[]
 }
 
@@ -39,12 +39,12 @@ async function assertEach<T>(property: fc.IAsyncProperty<T>, all: Iterable<fc.Pa
 
 function* parametersOf<T>({ seeds = [], ...parameters }: Parameters<T>): Generator<fc.Parameters<T>> {
   if (FUZZ_SEED !== undefined) return yield* fuzzed(parameters, Number(FUZZ_SEED))
-  // That a change makes a property fail is enough to know; a smaller case is not looked for.
+  // For a mutation it is enough that a property fails; a smaller case is not searched for.
   const given = { ...parameters, ...(MUTANT === undefined ? {} : { endOnFailure: true }) }
   for (const seed of [SEED, ...seeds]) yield { ...given, ...(typeof seed === 'number' ? { seed } : seed) }
 }
 
-/** A few cases with each next seed until the time is over. No case is cut off: it may hold files and servers. */
+/** A few cases with each next seed until the time is over. No case is interrupted: it may use files and servers. */
 function* fuzzed<T>(parameters: fc.Parameters<T>, first: number): Generator<fc.Parameters<T>> {
   const end = Date.now() + Number(FUZZ_MILLISECONDS)
   const numRuns = Math.min(parameters.numRuns ?? FUZZ_RUNS, FUZZ_RUNS)

@@ -23,7 +23,7 @@ const OLD = `# Changelog
 - The first.
 `
 
-test('a release moves what is unreleased under its version, without empty groups', () => {
+test('a release moves unreleased changes under its version, without empty groups', () => {
   const text = releaseChangelog(OLD, '0.2.0', '2026-02-03')
   assert.match(
     text,
@@ -34,7 +34,7 @@ test('a release moves what is unreleased under its version, without empty groups
   assert.throws(() => releaseChangelog(text, '0.3.0', '2026-03-04'), /nothing to release/)
 })
 
-test('a release is refused for a version that is old or taken, and with changes that are not committed', () => {
+test('a release is refused for an old or used version, and with uncommitted changes', () => {
   const state = { current: '0.1.9', tags: ['v0.1.9'], status: '' }
   assert.deepEqual(problemsOf('0.1.10', state), [])
   assert.deepEqual(problemsOf('0.1.0', { ...state, current: '0.1.0', tags: [] }), [])
@@ -44,7 +44,7 @@ test('a release is refused for a version that is old or taken, and with changes 
   assert.match(problemsOf('0.2.0', { ...state, status: ' M a.ts' }).join(), /not committed/)
 })
 
-test('the changelog has what is unreleased, and versions with dates', () => {
+test('the changelog has unreleased changes, and versions with dates', () => {
   const text = readFileSync(join(import.meta.dirname, '../CHANGELOG.md'), 'utf8')
   const heads = [...text.matchAll(/^## (.*)$/gm)].map(head => head[1])
   assert.equal(heads[0], 'Unreleased')

@@ -1,4 +1,4 @@
-/** docs/seeds.md: every file that it names is there and has the text that it quotes, and every preset exists. */
+/** docs/seeds.md: every named file exists and has the quoted text, and every preset exists. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ const rows = page
   .filter(line => line.startsWith('| 00'))
   .map(line => line.split(/(?<!\\)\|/).map(cell => cell.trim()))
 
-test('the page tells of all five documents, each with texts that are where it says', () => {
+test('the page has all five documents, each with texts at the given places', () => {
   assert.deepEqual([...new Set(rows.map(row => row[1]))], ['000', '001', '002', '003', '004'])
   for (const [, document, path, quoted = ''] of rows) {
     const text = quoted.replace(/^`/, '').replace(/`$/, '')
@@ -21,7 +21,7 @@ test('the page tells of all five documents, each with texts that are where it sa
   }
 })
 
-test('the numbers of each document can be had by its name', () => {
+test('the settings of each document are available by its name', () => {
   const named = [...page.matchAll(/^\| `(seed-\d+)`/gm)].map(match => match[1])
   assert.deepEqual(
     named,

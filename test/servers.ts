@@ -17,13 +17,13 @@ export class Servers {
   #next = 0
   #started = 0
 
-  /** `env` is what all of them get, the database among it. */
+  /** `env` is the environment of all servers, including the database. */
   constructor(env: Record<string, string>, args: readonly string[] = []) {
     this.#env = env
     this.#args = args
   }
 
-  /** Each has a home of its own: nothing on a disk is shared. */
+  /** Each has its own home: no files are shared. */
   async start(): Promise<Server> {
     const home = join(this.#folder, `server-${this.#started++}`)
     const args = ['serve', '--home', home, '--port', '0', '--rate', '0', ...this.#args]
@@ -37,12 +37,12 @@ export class Servers {
     return server
   }
 
-  /** The next one in turn. */
+  /** The next server in turn. */
   any(): Server {
     return this.running[this.#next++ % this.running.length]!
   }
 
-  /** Ends one without a word. */
+  /** Kills one server. */
   async kill(server: Server): Promise<void> {
     this.running.splice(this.running.indexOf(server), 1)
     await server.end('SIGKILL')
@@ -96,12 +96,12 @@ function addressOf(child: ChildProcess): Promise<string> {
   })
 }
 
-/** One append as its client saw it. `entry` is where it is; nothing where the answer never came. */
+/** One append as its client saw it. `entry` is its place; undefined if the answer never came. */
 export type Append = { session: string; text: string; asked: number; answered: number; entry: number | undefined }
 
 /**
- * Appends through any server until one answers. A request that was not answered is sent again with its key: to be done
- * once, or to hear that nobody knows whether it was.
+ * Appends through any server until one answers. A request without an answer is sent again with its key, so that it is
+ * done once, or reported as unknown.
  */
 export async function append(servers: Servers, session: string, text: string): Promise<Append> {
   const asked = performance.now()
@@ -117,7 +117,7 @@ export async function append(servers: Servers, session: string, text: string): P
     }
     const code: unknown = reply?.json?.error?.code
     if (reply && ![409, 429, 500, 503].includes(reply.status)) throw new Error(`${reply.status} ${reply.text}`)
-    // A server that was killed took the answer with it: whether the append was done is for a reader to see.
+    // A killed server lost the answer: a later read must show whether the append was done.
     if (code === 'KEY_PENDING' && tries > 20) break
     await sleep(50 + 50 * Math.random())
   }
@@ -125,9 +125,9 @@ export async function append(servers: Servers, session: string, text: string): P
 }
 
 /**
- * What is wrong with the history of one session; nothing if it is linearizable. Appends are the only operations and each
- * says its place, so the order of places is the only order to try: it must be that of the clock wherever one append was
- * answered before another was asked, and the session must hold exactly that.
+ * The errors in the history of one session; none if it is linearizable. Appends are the only operations and each has
+ * its place, so only the order of places must be tested: an append that was answered before another was sent must have
+ * the lower place, and the session must have exactly these entries.
  */
 export function problemsOf(history: readonly Append[], entries: readonly string[]): string[] {
   const problems: string[] = []

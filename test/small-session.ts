@@ -14,7 +14,7 @@ export const SMALL = 'small'
 const START = Date.UTC(2026, 4, 18, 9, 30)
 const STEP = 20_000
 
-/** The session in a home, made if it is not there. */
+/** The small session in a home, created if it is missing. */
 export async function openSmall(pal: Palimpsest): Promise<Session> {
   const session = await pal.session(SMALL, { model: 'claude-sonnet-4-5', policy: 'none' })
   if (session.fold.entries.length === 0) await fill(session)
@@ -158,7 +158,7 @@ const TESTS_AFTER = `> shop-reports@2.3.0 test
 ℹ fail 0
 Exit code: 0`
 
-/** A log as servers write them: the same few shapes over and over, and the line that matters in the middle. */
+/** A log in the style of servers: the same few forms repeated, with the important line in the middle. */
 const LOG_LINES = Array.from({ length: 180 }, (_, i) => logLine(i))
 
 const LOG_SUMMARY =

@@ -1,4 +1,4 @@
-/** Loaded with --import: `palimpsest/x` is the source that package.json's exports would build it from. */
+/** Loaded with --import: `palimpsest/x` is the source from which package.json's export is built. */
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { join } from 'node:path'

@@ -31,7 +31,7 @@ function argsOf(line: string): string[] {
   return args.map(word => word.replace(/^\/srv\//, `${folder}/`))
 }
 
-test('three users come to be, and each sees what the page says', async () => {
+test('three users are created, and each sees what the page says', async () => {
   const env = { PALIMPSEST_HOME: join(folder, 'palimpsest') }
   const tokens = new Map<string, string>()
   for (const line of commandsIn(onServer)) {

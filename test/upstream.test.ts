@@ -12,7 +12,7 @@ test('the scripted provider keeps requests byte for byte and can fail', async ()
   assert.equal((await ask(upstream.url, {})).status, 500)
 })
 
-test('the scripted provider can break a stream off', async () => {
+test('the scripted provider can break off a stream', async () => {
   await using upstream = await startUpstream(() => ({ text: 'hello', cutAfter: 2 }))
   const response = await ask(upstream.url, { stream: true })
   await assert.rejects(response.text())

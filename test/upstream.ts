@@ -17,16 +17,16 @@ export type Turn = {
   text?: string
   /** Sent as a thinking block, as `reasoning_content`, or as a reasoning item with `encrypted_content`. */
   thinking?: Thought | Thought[]
-  /** `arguments` is how the model spells them, where that matters; `custom`: of a tool of Responses that takes plain text. */
+  /** `arguments`: the model's own spelling, if it matters; `custom`: of a tool of Responses with plain text. */
   calls?: { id?: string; name: string; input: unknown; arguments?: string; custom?: { namespace?: string } }[]
   usage?: Omit<Usage, 'model' | 'tier'>
-  /** More fields of the answer, as the provider names them. */
+  /** More fields of the answer, with the provider's names. */
   more?: Record<string, unknown>
   /** Sent instead of an answer. */
   error?: { status: number; body: unknown; headers?: Record<string, string> }
-  /** The connection breaks after so many events of a stream. */
+  /** The connection breaks after this many events of a stream. */
   cutAfter?: number
-  /** Nothing more is sent after so many events of a stream, and the connection stays open. */
+  /** Nothing is sent after this many events of a stream, and the connection stays open. */
   stallAfter?: number
 }
 
@@ -53,7 +53,7 @@ export type Script = readonly Turn[] | ((request: Received, index: number) => Tu
 /** `count` answers requests for token counts. With `forgets` no request is kept, for runs of thousands. */
 export type UpstreamOptions = { count?: (request: Received) => { status: number; body: unknown }; forgets?: boolean }
 
-/** The environment of an agent whose model is this provider, and whose workspace is in `folder`. */
+/** The environment of an agent that uses this provider as its model, with its workspace in `folder`. */
 export function modelEnv({ url }: Upstream, folder: string) {
   return {
     PATH: process.env['PATH'],
@@ -93,7 +93,7 @@ export async function startUpstream(
   return listening(server, requests)
 }
 
-/** Without the query, and as OpenAI and Anthropic have it themselves where Azure or Vertex have longer paths. */
+/** Without the query, and in the form of OpenAI and Anthropic if Azure or Vertex have longer paths. */
 function plainPath(path: string): string {
   const [plain = ''] = path.split('?')
   if (plain.endsWith('/count-tokens:rawPredict')) return '/v1/messages/count_tokens'
@@ -106,7 +106,7 @@ function roughCount({ body }: Received) {
 }
 
 export async function listening(server: Server, requests: Received[]): Promise<Upstream> {
-  // A client that is slow must not find its kept connection closed just when it asks again.
+  // A slow client must not find its kept connection closed when it sends the next request.
   server.keepAliveTimeout = 0
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const close = () =>
@@ -139,7 +139,7 @@ function stream(response: ServerResponse, events: SseEvent[], turn: Turn): void 
   writeUntil(response, lines, turn)
 }
 
-/** Writes the events as far as the turn says, and ends, breaks or stalls. */
+/** Writes the events as far as the turn allows, and ends, breaks or stalls. */
 export function writeUntil(response: ServerResponse, events: readonly string[], { cutAfter, stallAfter }: Turn): void {
   for (const event of events.slice(0, stallAfter ?? cutAfter ?? events.length)) response.write(event)
   if (stallAfter !== undefined) return
@@ -170,7 +170,7 @@ export function thoughtsOf({ thinking }: Turn): Thought[] {
   return thinking === undefined ? [] : [thinking].flat()
 }
 
-/** Two pieces or more, so that clients have to put them together. */
+/** Two pieces or more, so that clients have to join them. */
 function pieces(text: string): string[] {
   const middle = Math.ceil(text.length / 2)
   return [text.slice(0, middle), text.slice(middle)].filter(piece => piece !== '')
@@ -287,7 +287,7 @@ function chatUsage({ usage = {} }: Turn): Wire {
   }
 }
 
-/** OpenAI counts reads and writes within the input; writes are named only where there are any. */
+/** OpenAI counts reads and writes within the input; writes are listed only if there are any. */
 function openaiUsage(usage: NonNullable<Turn['usage']>) {
   const { input = 10, cacheRead = 0, cacheWrite = 0, cacheWriteLong = 0, output = 5, reasoning = 0 } = usage
   const lifetimes = { ttl_30m_tokens: cacheWrite - cacheWriteLong, ttl_12h_tokens: cacheWriteLong }

@@ -1,6 +1,6 @@
 /**
- * The plugins in the clients' own forms, in the real clients: installed as people do, then a command of each on a session
- * that came through the proxy. Needs the agents of `npm run clients:install`; `npm run test:clients` runs this too.
+ * The plugins in the real clients: installed as users do, then a command of each on a session that came through the
+ * proxy. Needs the agents of `npm run clients:install`; `npm run test:clients` runs this too.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -20,7 +20,7 @@ import { startUpstream } from '../upstream.ts'
 
 const CLIENTS = process.env['PALIMPSEST_CLIENTS'] ?? ''
 
-/** A client that goes through the proxy, with `palimpsest` on its path; what was called is in a log. */
+/** A client that uses the proxy, with `palimpsest` on its path; its calls are in a log. */
 async function worldFor(name: string) {
   const folder = await mkdtemp(join(tmpdir(), 'palimpsest-plugin-'))
   const upstream = await startUpstream(() => ({ text: 'As you say.' }))

@@ -34,7 +34,7 @@ async function sessionWith(...messages: Message[]): Promise<Session> {
 const entries = async (session: Session, query: string, options = {}) =>
   (await session.recall(query, options)).map(hit => hit.entry)
 
-test('a question finds the turn that answers it, though not all of its words occur', async () => {
+test('a question finds the turn with the answer, even if not all its words occur', async () => {
   const session = await sessionWith(
     said('user', 'We went camping by the lake in July.'),
     said('assistant', 'How lovely! Was the water warm?'),
@@ -59,7 +59,7 @@ test('a result is found by its call, by a name in it, by part of a name and by t
   assert.deepEqual(await entries(session, 'meout'), [6])
 })
 
-test('hits can be kept to a kind, a tool, a file and a time, and to one of each text', async () => {
+test('hits can be limited to a kind, a tool, a file and a time, and to one for each text', async () => {
   const at = (time: number, messages: Message[]) => messages.map(message => ({ ...message, at: time }))
   const session = await sessionWith(
     ...at(1_000_000, run('1', 'read_file', { path: 'a/deep/one.ts' }, 'needle in one')),
@@ -82,7 +82,7 @@ test('hits can be kept to a kind, a tool, a file and a time, and to one of each 
   )
 })
 
-test('a long result is one hit, by the piece that answers; around it stands what happened before and after', async () => {
+test('a long result is one hit with its best piece, and its neighbours can be read', async () => {
   const lines = Array.from({ length: 900 }, (_, i) => `line ${i} of the build output, nothing to see here`)
   lines[700] = 'ERROR zebra crossing collapsed'
   const session = await sessionWith(
@@ -104,7 +104,7 @@ test('a long result is one hit, by the piece that answers; around it stands what
   )
 })
 
-test('around an edit of several entries stands what is around its first', async () => {
+test('the neighbours of an edit of several entries are those of its first', async () => {
   const session = await sessionWith(said('user', 'one'), said('assistant', 'two'), said('user', 'three'))
   const [edit] = await session.apply([
     { target: { type: 'range', from: 1, to: 2 }, replacement: { messages: [said('user', 'both')] }, why: 'test' },
@@ -117,7 +117,7 @@ test('around an edit of several entries stands what is around its first', async 
   await assert.rejects(session.original(edit!.id), { code: 'ALREADY' })
 })
 
-test('pieces cover a text without gaps, whatever it is made of', () => {
+test('pieces cover any text without gaps', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 300 }), fc.nat(40), (unit, times) => {
       const text = `${unit}x`.repeat(times + 1)
@@ -134,7 +134,7 @@ test('pieces cover a text without gaps, whatever it is made of', () => {
   )
 })
 
-test('what is found does not depend on how the segments were made', async () => {
+test('hits do not depend on how the segments were made', async () => {
   const texts = Array.from(
     { length: 300 },
     (_, i) => `note ${i} about ${['pears', 'apples', 'plums'][i % 3]} number${i}`,
@@ -155,7 +155,7 @@ test('what is found does not depend on how the segments were made', async () => 
   assert.ok(segments.length < 30, `${segments.length} segments`)
 })
 
-test('a home of an earlier version is indexed in steps, and a search meanwhile says that something is left out', async () => {
+test('a home of an earlier version is indexed in steps, and a search meanwhile reports that it is incomplete', async () => {
   const path = join(folder, 'old.sqlite')
   const before = new SqliteLedger(path, { indexes: false })
   const pal = await openPalimpsest({ home: folder, store: before, config: false })
@@ -174,7 +174,7 @@ test('a home of an earlier version is indexed in steps, and a search meanwhile s
   await store.close()
 })
 
-test('what was appended is in the index when the store is closed, also by the thread', async () => {
+test('appended text is in the index when the store is closed, also by the thread', async () => {
   for (const Store of [SqliteLedger, ThreadedLedger]) {
     const path = join(folder, `${Store.name}.sqlite`)
     const store = new Store(path)
@@ -187,7 +187,7 @@ test('what was appended is in the index when the store is closed, also by the th
   }
 })
 
-test('what words do not find is found inside them, whatever their stem is, in large segments too', async () => {
+test('substrings of words are found, whatever their stem is, in large segments too', async () => {
   const store = new SqliteLedger(':memory:')
   const pal = await openPalimpsest({ home: ':memory:', store })
   const session = await pal.session('s')
@@ -208,7 +208,7 @@ test('what words do not find is found inside them, whatever their stem is, in la
   assert.deepEqual(await entries(session, 'xyzzyx'), [])
 })
 
-test('Chinese, Japanese, Thai and Korean are found by words and by a single character, at any place of a sentence', async () => {
+test('Chinese, Japanese, Thai and Korean are found by words and by a single character, anywhere in a sentence', async () => {
   const session = await sessionWith(
     said('user', '我们昨天在北京开会讨论预算'),
     said('user', '明日は東京で会議があります。サーバーを再起動してください'),
@@ -230,7 +230,7 @@ test('Chinese, Japanese, Thai and Korean are found by words and by a single char
   assert.equal(await first('스크립트는 어디에'), 4, 'with another ending')
 })
 
-test('words of a removed session are gone from the index, also from what is found inside words', async () => {
+test('words of a removed session are gone from the index, also as substrings', async () => {
   const path = join(folder, 'removed.sqlite')
   const store = new SqliteLedger(path, { indexes: false })
   const pal = await openPalimpsest({ home: folder, store, config: false })

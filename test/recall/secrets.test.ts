@@ -40,7 +40,7 @@ const SECRETS: readonly (readonly [kind: string, secret: string])[] = [
 
 describe('secrets', () => {
   for (const [kind, secret] of SECRETS) {
-    test(`${kind}: found in any text, whole`, () => {
+    test(`${kind}: found whole in any text`, () => {
       const around = fc.constantFrom('', ' ', '\n', '"', "'", 'KEY=', 'a: ', '(', 'url?k=', 'said.\\n')
       fc.assert(
         fc.property(around, fc.constantFrom('', ' ', '\n', '"', "'", ';', ')', ',', '.'), (before, behind) => {
@@ -52,7 +52,7 @@ describe('secrets', () => {
     })
   }
 
-  test('a private key that was cut short, or is quoted in JSON, is found', () => {
+  test('a private key that was cut off, or is quoted in JSON, is found', () => {
     const pem = SECRETS.at(-1)![1]
     assert.equal(secretsIn(pem.slice(0, 120))[0]?.kind, 'private key')
     assert.deepEqual(secretsIn(JSON.stringify(pem)), [
@@ -69,7 +69,7 @@ describe('secrets', () => {
     )
   })
 
-  test('hashes, uuids, base64 and names in code are none', () => {
+  test('hashes, uuids, base64 and names in code are not secrets', () => {
     const hash = fc.string({ maxLength: 20 }).map(text => createHash('sha512').update(text).digest('hex'))
     const base64 = fc.uint8Array({ maxLength: 300 }).map(bytes => Buffer.from(bytes).toString('base64'))
     const base64url = fc.uint8Array({ maxLength: 300 }).map(bytes => Buffer.from(bytes).toString('base64url'))
@@ -88,7 +88,7 @@ describe('secrets', () => {
     )
   })
 
-  test('none is in the code and the docs of this project', () => {
+  test('the code and the docs of this project have none', () => {
     const files = globSync(['src/**/*.ts', 'scripts/*.ts', 'docs/*.md', '*.md', 'package-lock.json'], { cwd: ROOT })
     assert.ok(files.includes('src/cli.ts') && files.includes('README.md'))
     for (const file of files) {
@@ -96,7 +96,7 @@ describe('secrets', () => {
     }
   })
 
-  test('a hint shows six characters at most', () => {
+  test('a hint shows at most six characters', () => {
     fc.assert(fc.property(fc.string({ minLength: 20 }), text => assert.ok(hintOf(text).length <= 7)))
   })
 })

@@ -6,7 +6,7 @@ import { countTerms } from '../../src/recall/words.ts'
 
 const terms = (text: string) => [...countTerms(text).keys()]
 
-test('stems are those of Porter', () => {
+test("stems follow Porter's algorithm", () => {
   const known = {
     caresses: 'caress',
     ponies: 'poni',
@@ -34,7 +34,7 @@ test('stems are those of Porter', () => {
   for (const [word, expected] of Object.entries(known)) assert.equal(stem(word), expected, word)
 })
 
-test('an identifier is found by itself and by its parts', () => {
+test('an identifier is found whole and by its parts', () => {
   assert.deepEqual(terms('getUserName'), ['getusername', 'get', 'user', 'name'])
   assert.deepEqual(terms('HTTPServer'), ['httpserver', 'http', 'server'])
   assert.deepEqual(terms('max_retry_count'), ['max_retry_count', 'max', 'retri', 'count'])
@@ -48,13 +48,13 @@ test('a path is found by its endings, and a dotted name as a whole', () => {
   assert.ok(terms('os.path.join(x)').includes('os.path.join'))
 })
 
-test('accents and letter case do not count; scripts without spaces are found by pairs', () => {
+test('accents and letter case are ignored, and scripts without spaces are found by pairs', () => {
   assert.deepEqual(terms('Café'), terms('cafe'))
   assert.deepEqual(terms('全文検索'), ['全文', '文検', '検索', '索'])
   assert.ok(terms('การค้นหา').length > 3)
 })
 
-test('common words count only where there is nothing else', () => {
+test('common words count only in a query without other words', () => {
   assert.deepEqual([...parseQuery('what did the parser say').terms.keys()], ['parser', 'sai'])
   assert.deepEqual([...parseQuery('to be or not to be').terms.keys()], ['to', 'be', 'or', 'not'])
   assert.equal(parseQuery('"…" (*').terms.size, 0)

@@ -34,7 +34,7 @@ function recorded(turns: number, usage: (call: number) => Usage | undefined, car
   return { id: 's', messages, carried, usage: reported }
 }
 
-test('what was reported is the bill, by the model and the lifetime of each call; the rest is estimated', async () => {
+test('reported usage is the bill, by model and lifetime of each call, and the rest is estimated', async () => {
   const usages: Record<number, Usage> = {
     0: { input: 5, cacheWrite: 20_000, cacheWriteLong: 20_000, output: 100, model: 'claude-sonnet-4-5' },
     1: { input: 5, cacheRead: 20_000, cacheWrite: 300, output: 200, model: 'claude-opus-4-5' },
@@ -50,7 +50,7 @@ test('what was reported is the bill, by the model and the lifetime of each call;
   assert.ok(first!.overhead > 15_000, 'system prompt and tools are what was counted beyond the messages')
 })
 
-test('a long prompt is predicted, divided and replayed at the price of its band, as it is billed', async () => {
+test('a long prompt is predicted, divided and replayed at the price of its size, as billed', async () => {
   const long = { input: 0, cacheRead: 300_000, cacheWrite: 1000, output: 100, model: 'gpt-6-sol' }
   const session = recorded(6, () => long)
   const timeline = await recordedTimeline(session)
@@ -65,7 +65,7 @@ test('a long prompt is predicted, divided and replayed at the price of its band,
   assert.ok(Math.abs(replayed / last.sent.cost - 1) < 0.05, `replayed ${replayed}, predicted ${last.sent.cost}`)
 })
 
-test('calls that a parent has paid are left out', async () => {
+test('calls that a parent session has paid are not counted', async () => {
   const usage = { input: 1000, output: 10, model: 'claude-sonnet-4-5' }
   const whole = summaryOf(await recordedTimeline(recorded(4, () => usage)))
   const own = summaryOf(await recordedTimeline(recorded(4, () => usage, 4)))
@@ -73,7 +73,7 @@ test('calls that a parent has paid are left out', async () => {
   assert.ok(isCent(own.money.with, whole.money.with / 2))
 })
 
-test('every door says the same of recorded sessions, to the cent: the smallest file of each format', {
+test('every command and page shows the same sum for recorded sessions, to the cent', {
   skip,
 }, async () => {
   for (const format of RECORDED) {
@@ -83,7 +83,7 @@ test('every door says the same of recorded sessions, to the cent: the smallest f
   }
 })
 
-test('the report adds up by day, project, model and agent, and says what replay and Compare say', async () => {
+test('the report adds up by day, project, model and agent, and agrees with replay and Compare', async () => {
   const usage = { input: 5, cacheWrite: 600, cacheRead: 9000, output: 50, model: 'claude-sonnet-4-5' }
   const session = { ...recorded(40, () => usage), cwd: '/work/shop' }
   const one = await reportOn(session, { format: 'claude-code' })

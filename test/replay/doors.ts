@@ -1,4 +1,4 @@
-/** The sums that the doors show for recorded sessions. */
+/** The sums for recorded sessions on every page and in every command. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,12 +22,12 @@ import { turnsOf } from '../../src/view/turns.ts'
 
 export const TRACES = join(import.meta.dirname, '../../../shared/traces')
 export const skip = existsSync(TRACES) ? false : 'no ../shared/traces'
-/** Formats whose files tell what the provider reported. */
+/** Formats with the usage that the provider reported. */
 export const RECORDED = ['claude-code', 'codex', 'opencode', 'pi', 'gemini-cli', 'mini-swe-agent', 'openhands']
 
 export const isCent = (a: number, b: number) => Math.abs(a - b) < 0.005
 
-/** Of Prometheus' text, over all models. */
+/** A value from Prometheus' text, over all models. */
 function costIn(metrics: string): number {
   const values = [...metrics.matchAll(/^palimpsest_cost_dollars_total(?:\{.*\})? (.*)$/gm)].map(([, value]) =>
     Number(value),
@@ -35,7 +35,7 @@ function costIn(metrics: string): number {
   return values.reduce((total, value) => total + value, 0)
 }
 
-/** Checks every session with usage in some files; gives how many these are. */
+/** Checks every session with usage in some files; returns their number. */
 export async function checkDoors(files: readonly string[]): Promise<number> {
   const pal = await openPalimpsest({ home: ':memory:' })
   let checked = 0

@@ -36,7 +36,7 @@ const session = (output = `     1→${LINE}\n     2→}`): Message[] => [
   calls('b', 'edit_file', { path: 'src/settle.ts', old_string: LINE, new_string: '// gone' }, 3000),
 ]
 
-/** Everything before each assistant message. */
+/** All messages before each assistant message. */
 const everything = (messages: readonly Message[]) =>
   messages.flatMap((message, i) => (message.role === 'assistant' ? [{ messages: messages.slice(0, i) }] : []))
 
@@ -59,24 +59,24 @@ async function measured(
 }
 
 describe('quotes', () => {
-  test('a span that an earlier result shows is a quote, whatever line numbers stand before it', () => {
+  test('a span shown by an earlier result is a quote, with any line numbers before it', () => {
     const { quotes, sources } = findQuotes(session())
     assert.deepEqual([...quotes], [[1, [{ text: LINE, sources: [1] }]]])
     assert.equal(sources[1]!.key, 'result a')
   })
 
-  test('what the user said in words is no quote of a tool', () => {
+  test('text that the user said is not a quote of a tool', () => {
     const told = [user(`we need ${LINE}`), ...session().slice(1)]
     assert.equal(findQuotes(told).quotes.size, 0)
   })
 
-  test('a shorter span counts only where it is asked for', () => {
+  test('a shorter span counts only on request', () => {
     const short = [...session('const settle = 12345 // the old way'), says('const settle = 12345 // the old way')]
     assert.equal(findQuotes(short).quotes.size, 0)
     assert.equal(findQuotes(short, { span: 24 }).quotes.size, 1)
   })
 
-  test('other blanks and other numbers are near enough where that is asked for', () => {
+  test('different spaces and numbers are accepted on request', () => {
     const output = `00001| ${LINE.replaceAll(' ', '   ')}`
     assert.equal(findQuotes(session(output)).quotes.size, 0)
     assert.equal(findQuotes(session(output), { near: true }).quotes.size, 1)
@@ -84,7 +84,7 @@ describe('quotes', () => {
 })
 
 describe('runs of characters', () => {
-  test('are found exactly where a search by substring finds them', () => {
+  test('are found exactly like by a search for substrings', () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'b', '→', '\n'), maxLength: 60 })
     fc.assert(
       fc.property(fc.array(text, { maxLength: 14 }), text, fc.integer({ min: 1, max: 6 }), (texts, wanted, length) => {
@@ -101,7 +101,7 @@ describe('runs of characters', () => {
     )
   })
 
-  test('of a run in many texts the first twelve are known, or the first eleven and the newest', () => {
+  test('in many texts are known from the first twelve, or the first eleven and the newest', () => {
     const last = (texts: number, newest: boolean) => {
       const index = new GramIndex(4, { newest })
       for (let i = 0; i < texts; i++) index.add(`${i}: the same`)
@@ -117,7 +117,7 @@ describe('runs of characters', () => {
     assert.deepEqual(last(5, true), [0, 1, 2, 3, 4])
   })
 
-  test('a scan that jumps gives the same hashes as one that walks', () => {
+  test('get the same hashes from a scan that jumps as from one that does not', () => {
     const index = new GramIndex(3)
     const text = 'the quick brown fox jumps over the lazy dog'
     const walked = new Map<number, number>()
@@ -150,7 +150,7 @@ describe('reasoning of the running turn', () => {
     says('?'),
   ]
 
-  test('is all there when nothing is changed, and is nothing where a new turn begins', async () => {
+  test('is complete if nothing is changed, and empty at the beginning of a new turn', async () => {
     const { reasoning } = await measured(turn, everything(turn))
     assert.ok(reasoning.running > 0)
     assert.equal(reasoning.lost, 0)
@@ -158,19 +158,19 @@ describe('reasoning of the running turn', () => {
     assert.deepEqual((await measured(next, everything(next))).reasoning, reasoning)
   })
 
-  test('is lost where it is behind a change, and stays lost; what is before the change is not', async () => {
+  test('is lost after a change and stays lost, but not before the change', async () => {
     const sent = everything(turn)
     const short = replaceResult(turn, 'short')
     const changed = [sent[0]!, sent[1]!, { messages: short.slice(0, 5) }]
     const { reasoning } = await measured(turn, changed)
-    // Of three calls the last one carries both thoughts: the second is behind the result that was changed.
+    // Of three calls the last one has both thoughts: the second is after the changed result.
     const [first, second] = await Promise.all(['first', 'second'].map(async text => (await loadCounter())(text)))
     assert.deepEqual(reasoning, { running: 2 * first! + second!, lost: second! })
   })
 })
 
 describe('the three measures', () => {
-  test('a call that only adds reads what was sent and writes the rest', async () => {
+  test('a call that only adds reads the sent prefix and writes the rest', async () => {
     const messages = session()
     const { perCall, costs } = await measured(messages, everything(messages))
     const [first, second] = perCall
@@ -181,7 +181,7 @@ describe('the three measures', () => {
     assert.equal(costs.p.effective, costs.p.cost)
   })
 
-  test('after a pause everything is written again, and a break is no bust', async () => {
+  test('after a pause everything is written again, and a change then is no cache break', async () => {
     const messages = session()
     messages[2]!.at = 1_000_000
     const sent = everything(messages)
@@ -191,7 +191,7 @@ describe('the three measures', () => {
     assert.deepEqual([costs.p.busts, costs.p.cold], [0, 2])
   })
 
-  test('an edit before what was sent is a bust, and everything behind it is written again', async () => {
+  test('an edit of sent text is a cache break, and everything after it is written again', async () => {
     const messages = [...session(), result('b', 'done', 4000), says('done', 5000)]
     const sent = everything(messages)
     sent[2] = { messages: replaceResult(sent[2]!.messages, '[cleared]') }
@@ -200,7 +200,7 @@ describe('the three measures', () => {
     assert.ok(perCall[2]!.bust)
   })
 
-  test('a quote that is out of view is lost, and costs a re-fetch', async () => {
+  test('a quote of hidden text is lost, and costs a re-fetch', async () => {
     const messages = session()
     const sent = everything(messages).map(call => ({ messages: replaceResult(call.messages, '[cleared]') }))
     const { evidence, costs } = await measured(messages, sent)
@@ -220,13 +220,13 @@ describe('the three measures', () => {
     assert.equal(costs.p.refetches, 2)
   })
 
-  test('a shortened result that still shows the passage keeps it', async () => {
+  test('a shortened result that still shows the passage keeps the quote', async () => {
     const messages = session(`${LINE}\n${'x\n'.repeat(500)}`)
     const sent = everything(messages).map(call => ({ messages: replaceResult(call.messages, `${LINE}\n[cut]`) }))
     assert.equal((await measured(messages, sent)).evidence.quotes.kept, 1)
   })
 
-  test('a passage copied into a text is in view, unless only its place counts', async () => {
+  test('a copied passage is in view, unless only its original place counts', async () => {
     const messages = session()
     const note = user(`Notes: ${LINE}`)
     const sent = everything(messages).map(call => ({ messages: [note, ...replaceResult(call.messages, '[cleared]')] }))
@@ -234,7 +234,7 @@ describe('the three measures', () => {
     assert.equal((await measured(messages, sent, { inPlace: true })).evidence.quotes.kept, 0)
   })
 
-  test("users' words that are dropped are seen", async () => {
+  test("users' messages that are dropped are counted", async () => {
     const messages = session()
     assert.equal((await measured(messages, everything(messages))).said, 1)
     const silent = everything(messages).map(call => ({ messages: call.messages.filter(({ role }) => role !== 'user') }))
@@ -251,7 +251,7 @@ type Segment = {
   evidence: { spans: unknown[] }[]
 }
 
-test('on real sessions the numbers are those of an independent script', { skip }, async () => {
+test('on real sessions the numbers equal those of an independent script', { skip }, async () => {
   const count = await loadCounter()
   const { prepare, score } = await import(pathToFileURL(reference).href)
   const { readAll } = await import(pathToFileURL(reference.replace('score.mjs', 'transcript.mjs')).href)

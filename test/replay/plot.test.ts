@@ -8,7 +8,7 @@ const plot = (points: Point[], name = 'thrifty'): Plot => ({
   panels: [{ x: { label: 'call' }, y: { label: 'tokens' }, series: [{ name, points }] }],
 })
 
-test('a plot says in words what it is', () => {
+test('a plot has a description in words', () => {
   const svg = toSvg(
     plot([
       [1, 1],
@@ -20,7 +20,7 @@ test('a plot says in words what it is', () => {
   assert.match(svg, /prefers-color-scheme:dark/)
 })
 
-test('a plot loads nothing from elsewhere', () => {
+test('a plot loads nothing', () => {
   const svg = toSvg(
     plot([
       [1, 1],
@@ -30,7 +30,7 @@ test('a plot loads nothing from elsewhere', () => {
   assert.doesNotMatch(svg, /https?:|<script|<image|@import|url\(/)
 })
 
-test('names of others cannot leave their place', () => {
+test('names are escaped', () => {
   const evil = '</text><script>alert("1")</script>&\u0000'
   const svg = toSvg({ ...plot([[1, 1]], evil), title: evil })
   assert.doesNotMatch(svg, /<script/)
@@ -38,7 +38,7 @@ test('names of others cannot leave their place', () => {
   assert.equal(escapeXml('\u0001'), '\ufffd')
 })
 
-test('every tag that opens closes', () => {
+test('every tag that opens also closes', () => {
   const series = [
     {
       name: 'a',
@@ -62,7 +62,7 @@ test('every tag that opens closes', () => {
   assert.deepEqual(open, [])
 })
 
-test('numbers that are no numbers do not get into it, and one point is enough', () => {
+test('invalid numbers are left out, and one point is enough', () => {
   for (const points of [
     [],
     [[3, 5]],
@@ -100,6 +100,6 @@ test('the same data gives the same bytes', () => {
   )
 })
 
-test('large numbers are written short', () => {
+test('large numbers are written in short form', () => {
   assert.deepEqual([0, 7, 0.25, 1234, 15_000, 2_500_000].map(shortNumber), ['0', '7', '0.25', '1.2k', '15k', '2.5M'])
 })

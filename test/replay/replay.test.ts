@@ -11,7 +11,7 @@ describe('a replay', () => {
     { role: 'assistant', at: 4, parts: [{ type: 'text', text: 'done' }] },
   ]
 
-  test('asks for a view before each assistant message, at the time of the message before it', async () => {
+  test('requests a view before each assistant message, at the time of the message before it', async () => {
     const steps = []
     for await (const { turn, at, messages } of replay(said)) steps.push({ turn, at, sent: messages.length })
     assert.deepEqual(steps, [
@@ -20,7 +20,7 @@ describe('a replay', () => {
     ])
   })
 
-  test('names a policy that does not exist', async () => {
+  test('names an unknown policy', async () => {
     await assert.rejects(replay(said, { policy: 'thrfty' }).next(), { code: 'CONFIG_INVALID' })
   })
 })

@@ -1,4 +1,4 @@
-/** The page that people show to others: it loads nothing, hides names when asked to, and looks like the web UI. */
+/** The page that people show to others: it loads nothing, can hide names, and looks like the web UI. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -62,7 +62,7 @@ test('has the sums of the account, titles instead of ids, and texts from session
   assert.match(html, /2026|March/)
 })
 
-test('the slider says of how many sessions it is, and its middle is what the page says of thrifty', async () => {
+test("the slider names the number of its sessions, and its middle equals the page's sums of thrifty", async () => {
   const report = await reportOn(recorded('one'), given)
   const points = await knobOn(recorded('one'), report)
   const timeline = await recordedTimeline(recorded('one'))
@@ -74,7 +74,7 @@ test('the slider says of how many sessions it is, and its middle is what the pag
   assert.doesNotMatch(says(0, 3), /Cost against what stays visible/)
 })
 
-test('without names no name of a project, file, server or request is in it', async () => {
+test('without names it has no name of a project, file, server or request', async () => {
   const reports = withTitles([await reportOn(recorded('one'), given), await reportOn(recorded(SECRET), given)])
   assert.ok(toHtml(reports).includes(SECRET))
   const hidden = withoutNames(reports)
@@ -84,7 +84,7 @@ test('without names no name of a project, file, server or request is in it', asy
   assert.ok(Math.abs(totalRent(hidden).dollars - totalRent(reports).dollars) < 1e-9)
 })
 
-test('stacks by week what took longer than a few weeks', async () => {
+test('long periods are grouped by week', async () => {
   assert.match(toHtml([await reportOn(recorded('long', { days: 120 }), given)]), /by day and project, by week/)
   assert.doesNotMatch(toHtml([await reportOn(recorded('short'), given)]), /by week/)
 })

@@ -1,4 +1,4 @@
-/** A session as one file for others: texts are data, secrets are covered, names are hidden, nothing is loaded. */
+/** A session as one file for others: texts are data, secrets are masked, names are hidden, nothing is loaded. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,7 @@ async function shared(pal: Palimpsest, name: string, hidesNames = false) {
   return sharePage(session, { info, summary, hidesNames })
 }
 
-/** Nothing but our own tags, and no address that a browser would ask for. */
+/** Only our own tags, and no URL that a browser would load. */
 function checkPage(html: string): void {
   const tags = new Set([...html.matchAll(/<\/?([a-z0-9]+)/gi)].map(([, tag]) => tag!.toLowerCase()))
   const ours =
@@ -35,7 +35,7 @@ function checkPage(html: string): void {
   assert.ok(!/\son\w+="/.test(html.replace(/<pre>[^<]*<\/pre>/g, '')))
 }
 
-test('whatever was said is data on the page, and all of it is there', async () => {
+test('any text is data on the page, and all of it is there', async () => {
   await fc.assert(
     fc.asyncProperty(anySession, async messages => {
       await using pal = await openPalimpsest({ home: ':memory:', config: false })
@@ -50,7 +50,7 @@ test('whatever was said is data on the page, and all of it is there', async () =
   )
 })
 
-test('markup, secrets and names in every place are escaped, covered and hidden', async () => {
+test('markup, secrets and names everywhere are escaped, masked and hidden', async () => {
   await using pal = await openPalimpsest({ home: ':memory:', config: false })
   const about = { project: '/home/ada/harbour', client: EVIL, title: `about the harbour ${EVIL}` }
   const session = await pal.session(`fix-${EVIL}`, { about })
@@ -86,7 +86,7 @@ test('markup, secrets and names in every place are escaped, covered and hidden',
   assert.match(html, /adamant/, 'a name inside a longer word stays')
 })
 
-test('the command writes the file, and the server gives the same to save', async t => {
+test('the command writes the file, and the server gives the same file to download', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'palimpsest-share-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const home = join(folder, '.agent')

@@ -11,7 +11,7 @@ import { statisticsOf } from '../../src/view/statistics.ts'
 import { summaryOf } from '../../src/view/totals.ts'
 import { stepsOf, turnsOf } from '../../src/view/turns.ts'
 
-test('the verdict, the turns and the summary of a session say the same', async t => {
+test('the verdict, the turns and the summary of a session have the same sums', async t => {
   const pal = await openPalimpsest({ home: ':memory:' })
   t.after(() => pal.close())
   const session = await openSample(pal)
@@ -50,7 +50,7 @@ test('the verdict, the turns and the summary of a session say the same', async t
   }
 })
 
-test('what a policy would have done ends at what its replay has sent last', async () => {
+test('the estimate for a policy ends with the last view of its replay', async () => {
   const pal = await openPalimpsest({ home: ':memory:' })
   const session = await openSample(pal)
   const timeline = await new Timelines().of(session, (await pal.find(session.id))!)

@@ -1,4 +1,4 @@
-/** Why a session cost what it cost: each call's cause, the sums, and edits that would have been free. */
+/** Why a session cost this much: each call's cause, the sums, and edits that would have been free. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TranscriptSession } from '../../src/formats/transcripts/sessions.ts'
@@ -9,7 +9,7 @@ import { summaryOf } from '../../src/view/totals.ts'
 
 const MINUTE = 60_000
 
-/** Rounds of a test run, with a pause, a switch of the model and a miss of the provider at the calls named. */
+/** Rounds of a test run, with a pause, a change of model and a cache miss of the provider at the given calls. */
 function recorded(calls: number, at: { pause?: number; model?: number; miss?: number }): TranscriptSession {
   const messages: Message[] = []
   const usage: TranscriptSession['usage'] = []
@@ -36,7 +36,7 @@ function recorded(calls: number, at: { pause?: number; model?: number; miss?: nu
   return { id: 's', messages, carried: 0, usage }
 }
 
-test('each call has its cause, and the sums are those of the account', async () => {
+test('each call has its cause, and the sums equal those of the account', async () => {
   const timeline = await recordedTimeline(recorded(12, { pause: 4, model: 7, miss: 10 }))
   const why = whyOf(timeline)
   assert.deepEqual(

@@ -21,7 +21,7 @@ for (const [name, isOther] of [
   ['by the process that asks', false],
   ['by another one', true],
 ] as const) {
-  test(`is bound to what was sent, not to an edit that is made meanwhile ${name}`, async () => {
+  test(`is bound to the sent text, not to an edit that is made meanwhile ${name}`, async () => {
     await using pal = await openPalimpsest({ home: ':memory:', clock: () => 1000 })
     const session = await pal.session('s', { policy: 'none', model: MODEL })
     const editor = isOther ? await pal.session('s', { policy: 'none', model: MODEL }) : session
@@ -34,7 +34,7 @@ for (const [name, isOther] of [
     await session.reportUsage({ input: 9 })
     await session.append(...answer(1))
     assert.deepEqual(await thoughts(), ['thought 1'])
-    // The request is under way.
+    // The request was sent and has no answer yet.
     await editor.apply([{ target: { type: 'part', entry: 0, part: 0 }, replacement: 'Build.', why: 'shorter' }])
     await session.reportUsage({ input: 9 })
     await session.append(...answer(2))
@@ -42,7 +42,7 @@ for (const [name, isOther] of [
     await session.reportUsage({ input: 9 })
     await session.append(...answer(3))
     assert.deepEqual(await thoughts(), ['thought 3'])
-    // An undoing, likewise.
+    // The same for an undo.
     await editor.undo('e1')
     await session.reportUsage({ input: 9 })
     await session.append(...answer(4))

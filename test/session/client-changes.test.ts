@@ -1,4 +1,4 @@
-/** What a client changes in its own conversation is taken in, whatever edits there are. */
+/** Changes by a client to its own conversation are accepted, whatever edits there are. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message, Part } from '../../src/model/types.ts'
@@ -8,7 +8,7 @@ const said = (role: Message['role'], text: string): Message => ({ role, parts: [
 const call: Part = { type: 'tool-call', id: 'c1', name: 'bash', input: {} }
 const result: Part = { type: 'tool-result', id: 'c1', name: 'bash', output: 'out' }
 
-test('a new system prompt, where an edit of the old one made the view legal', async () => {
+test('a new system prompt is accepted, even if an edit of the old one made the view legal', async () => {
   await using pal = await openPalimpsest({ home: ':memory:', clock: () => 1000 })
   const session = await pal.session('s', { policy: 'none', model: 'gemini-2.5-pro' })
   const rest: Message[] = [said('user', 'go'), { role: 'assistant', parts: [call] }, { role: 'tool', parts: [result] }]

@@ -1,4 +1,4 @@
-/** Spans and metrics as the OpenTelemetry collector itself reads them, in both forms. */
+/** Spans and metrics as the OpenTelemetry collector reads them, in both forms. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdtemp, writeFile } from 'node:fs/promises'
@@ -33,7 +33,7 @@ async function startCollector() {
       said += text
       for (const look of waiting) look()
     })
-  /** Resolves when the collector has said all of these. */
+  /** Resolves when the collector has printed all of these. */
   const until = (...lines: string[]) =>
     new Promise<void>((resolve, reject) => {
       const look = () => lines.every(line => said.includes(line)) && resolve()
@@ -46,7 +46,7 @@ async function startCollector() {
 }
 
 for (const protocol of ['http/protobuf', 'http/json']) {
-  test(`a collector reads calls, edits and metrics from ${protocol}`, { skip }, async () => {
+  test(`a collector reads calls, edits and metrics over ${protocol}`, { skip }, async () => {
     await using receiver = await startCollector()
     const log: string[] = []
     const pal = await openPalimpsest({ home: ':memory:' })

@@ -23,7 +23,7 @@ const place = (name: string, config: unknown): { home: string; path: string } =>
 const custom = { apply: 'every-turn', policies: [{ use: 'truncate-shell', limit: 100, head: 10, tail: 10 }] } as const
 
 describe('palimpsest.json', () => {
-  test('is picked up from the folder that holds the home', async () => {
+  test('is found in the folder that contains the home', async () => {
     const { home, path } = place('beside', { policy: custom, model: 'gpt-5', overhead: 700 })
     assert.equal(configPath(home), path)
     const pal = await openPalimpsest({ home })
@@ -36,7 +36,7 @@ describe('palimpsest.json', () => {
     await pal.close()
   })
 
-  test('gives way to what is asked for, and to what a session was opened with before', async () => {
+  test('has lower priority than an explicit option, and than the policy with which a session was opened before', async () => {
     const { home } = place('order', { policy: 'smart-history' })
     const pal = await openPalimpsest({ home })
     assert.equal((await pal.session('a')).options.policy.name, 'smart-history')
@@ -47,7 +47,7 @@ describe('palimpsest.json', () => {
     assert.equal((await without.session('a')).options.policy.name, 'smart-history')
   })
 
-  test('may be named, or given as a value; one in memory has none by itself', async () => {
+  test('can be named, or given as a value; a home in memory has none by default', async () => {
     const { path } = place('named', { policy: 'clear-tool-uses' })
     const named = await openPalimpsest({ home: ':memory:', config: path })
     assert.equal((await named.session('s')).options.policy.name, 'clear-tool-uses')
@@ -57,7 +57,7 @@ describe('palimpsest.json', () => {
     assert.equal((await plain.session('s')).options.policy.name, 'thrifty')
   })
 
-  test('tells models and tools of one’s own', async () => {
+  test('can define custom models and tools', async () => {
     const settings = await toSettings(
       parseConfig({ models: { 'my-model': { window: 32_000 } }, tools: { peek: { kind: 'read', path: 'where' } } }),
     )
@@ -65,7 +65,7 @@ describe('palimpsest.json', () => {
     assert.deepEqual(settings.tools?.get('peek'), { kind: 'read', path: 'where' })
   })
 
-  test('a composition of one’s own is found again by its name', async () => {
+  test('can define a composition, which is found again by its name', async () => {
     const { home } = place('again', { policy: { name: 'ours', ...custom } })
     const pal = await openPalimpsest({ home })
     await pal.session('s')
@@ -77,7 +77,7 @@ describe('palimpsest.json', () => {
     })
   })
 
-  test('under "thrifty" edits wait until they pay, and say what they wait for', async () => {
+  test('can use "thrifty", with which edits wait until they pay, and give their reasons', async () => {
     const policy = { apply: 'thrifty' as const, policies: [{ use: 'stale-output' as const, after: 2, preview: 10 }] }
     const pal = await openPalimpsest({ home: ':memory:', config: { policy }, clock: () => 1000 })
     const session = await pal.session('s')
@@ -93,44 +93,44 @@ describe('palimpsest.json', () => {
     assert.equal(cold.edits.length, 1)
   })
 
-  test('every policy can be configured, with its defaults', async () => {
+  test('can configure every policy, with its defaults', async () => {
     const { planner } = await toSettings(parseConfig({ policy: { policies: policyNames.map(use => ({ use })) } }))
     assert.equal(planner?.name, 'custom')
     planner?.start()
   })
 })
 
-describe('a mistake is told with its key, its place and what is allowed', () => {
+describe('a mistake is reported with its key, its place and the allowed values', () => {
   const wrong = (config: unknown, message: RegExp) =>
     assert.throws(() => parseConfig(config, 'palimpsest.json'), { code: 'CONFIG_INVALID', message })
 
-  test('an unknown preset', () => {
+  test('for an unknown preset', () => {
     wrong(
       { policy: 'smart' },
       /^palimpsest\.json: policy is "smart"; allowed: none, smart-history, clear-tool-uses, stale-output, thrifty, agent, seed-000, .*, or an object/,
     )
   })
 
-  test('a knob that is neither a word of its own nor a number', () => {
+  test('for a knob that is neither a known word nor a number', () => {
     wrong({ keep: 'lots' }, /^palimpsest\.json: keep is "lots"; allowed: least, less, normal, more, most, or a number/)
     wrong({ byAgent: { claude: { keep: 'lots' } } }, /byAgent\.claude\.keep is "lots"; allowed: least, less/)
   })
 
-  test('an unknown policy', () => {
+  test('for an unknown policy', () => {
     wrong(
       { policy: { policies: [{ use: 'repeat-reads' }, { use: 'truncate' }] } },
       /policy\.policies\[1\]\.use is "truncate"; allowed: repeat-reads, keep-edits, truncate-shell/,
     )
   })
 
-  test('a number out of range, or no number', () => {
+  test('for a number out of range, and a text in place of a number', () => {
     wrong({ policy: { policies: [{ use: 'truncate-shell', limit: -1 }] } }, /policy\.policies\[0\]\.limit is -1: .*>=0/)
     wrong({ policy: { policies: [{ use: 'warn', from: 2 }] } }, /policy\.policies\[0\]\.from is 2: .*<=1/)
     wrong({ policy: { policies: [{ use: 'anchor', every: '5' }] } }, /policies\[0\]\.every is "5": .*expected number/)
     wrong({ overhead: 1.5 }, /overhead is 1\.5: .*int/)
   })
 
-  test('an unknown option, in a policy and elsewhere', () => {
+  test('for an unknown option, in a policy and elsewhere', () => {
     wrong(
       { policy: { policies: [{ use: 'warn', limits: 3 }] } },
       /unknown key policy\.policies\[0\]\.limits; allowed in policy\.policies\[0\]: use, limit, from/,
@@ -150,13 +150,13 @@ describe('a mistake is told with its key, its place and what is allowed', () => 
     )
   })
 
-  test('an unknown way to apply, a missing list, another type', () => {
+  test('for an unknown way to apply, a missing list, a wrong type', () => {
     wrong({ policy: { apply: 'never', policies: [] } }, /policy\.apply is "never": .*"every-turn"\|"thrifty"/)
     wrong({ policy: {} }, /policy\.policies is missing/)
     wrong([], /the file is \[\]: .*expected object/)
   })
 
-  test('a file that is no JSON, is missing, or is a folder', async () => {
+  test('for a file that is not JSON, is missing, or is a folder', async () => {
     const { path } = place('broken', '{ "policy": ')
     await assert.rejects(readConfig(path), { code: 'CONFIG_INVALID', message: /is not JSON/ })
     await assert.rejects(readConfig(join(folder, 'nowhere.json')), {
@@ -167,7 +167,7 @@ describe('a mistake is told with its key, its place and what is allowed', () => 
     assert.equal(await readConfig(join(folder, 'nowhere.json'), { mustExist: false }), undefined)
   })
 
-  test('a policy that nobody knows, when a session is opened', async () => {
+  test('for an unknown policy when a session is opened', async () => {
     const pal = await openPalimpsest({ home: ':memory:' })
     const known = [...presets, ...seedPresets].map(({ name }) => name)
     const message = `There is no policy nice; there are ${known.join(', ')}.`
@@ -175,12 +175,12 @@ describe('a mistake is told with its key, its place and what is allowed', () => 
   })
 })
 
-test('the published schemas are the ones that are checked (node scripts/build-schema.ts)', () => {
+test('the published schemas are the checked ones (node scripts/build-schema.ts)', () => {
   for (const name of Object.keys(SCHEMAS))
     assert.equal(readFileSync(join(SCHEMA_FOLDER, name), 'utf8'), schemaText(name))
 })
 
-test('presets are tuned without code: what is protected stays, the goal is repeated as often as it says', async () => {
+test('presets can be tuned without code: protected tools stay, and the goal is repeated as often as set', async () => {
   const config = parseConfig({
     policy: 'agent',
     keep: 'least',

@@ -1,4 +1,4 @@
-/** Two that write one session: the slower one looks again and tries again; one that never gets through says so. */
+/** Two writers of one session: the slower one reads again and retries, and reports an error if it never succeeds. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,7 @@ import { says, user } from '../policies/talk.ts'
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A ledger into which another writes just before each of our appends, as often as `rival` does. */
+/** A ledger into which another process writes just before each of our appends, as often as `rival` does. */
 class Contended extends SqliteLedger {
   rival: (() => Promise<unknown>) | undefined
   attempts = 0
@@ -39,7 +39,7 @@ async function open() {
   return { store, session, other, id: edit!.id, close: () => Promise.all([pal.close(), others.close()]) }
 }
 
-/** Lets the other write before the next `times` appends. */
+/** Lets the other writer write before the next `times` appends. */
 function interfere(store: Contended, other: Session, times: number): void {
   let n = 0
   store.attempts = 0
@@ -69,7 +69,7 @@ for (const [name, act] of Object.entries(DOINGS)) {
       return all
     }
 
-    test('is tried again until it is the first, and happens once', async () => {
+    test('is tried again until it succeeds, and happens once', async () => {
       const { store, session, other, id, close } = await begin()
       const before = (await session.events()).length
       interfere(store, other, 3)
@@ -83,7 +83,7 @@ for (const [name, act] of Object.entries(DOINGS)) {
       await close()
     })
 
-    test('gives up when the other is always faster, and leaves everything as it was', async () => {
+    test('gives up if the other is always faster, and changes nothing', async () => {
       const { store, session, other, id, close } = await begin()
       const before = { texts: await texts(session), edits: session.edits() }
       interfere(store, other, Number.POSITIVE_INFINITY)
@@ -98,7 +98,7 @@ for (const [name, act] of Object.entries(DOINGS)) {
   })
 }
 
-test('an undo that another has made meanwhile is refused, and the view is that of the other', async () => {
+test('an undo that another writer has made meanwhile is refused, and both views are the same', async () => {
   const { store, session, other, id, close } = await open()
   store.rival = async () => {
     store.rival = undefined
@@ -110,7 +110,7 @@ test('an undo that another has made meanwhile is refused, and the view is that o
   await close()
 })
 
-test('an undo whose write fails leaves the edit in force', async () => {
+test('an undo with a failed write leaves the edit active', async () => {
   const { store, session, id, close } = await open()
   const shown = await texts(session)
   store.rival = () => Promise.reject(new Error('the disk is gone'))
@@ -125,7 +125,7 @@ test('an undo whose write fails leaves the edit in force', async () => {
   await close()
 })
 
-test('what is asked of one session at once happens one after the other, in the order of asking', async () => {
+test('concurrent requests to one session run one after the other, in order', async () => {
   const { store, session, id, close } = await open()
   store.attempts = 0
   const target = { type: 'part', entry: 3, part: 0 } as const
@@ -151,7 +151,7 @@ test('what is asked of one session at once happens one after the other, in the o
   await close()
 })
 
-test('what is wrong with the messages of a client is passed on at once, not tried again', async () => {
+test("an error in a client's messages is passed on at once, without a retry", async () => {
   const { store, session, close } = await open()
   store.attempts = 0
   const sent = [user('a long question '.repeat(20)), says('an answer'), user('more'), user('half \ud800')]

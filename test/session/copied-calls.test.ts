@@ -27,7 +27,7 @@ function turn(sessionId: string, minute: number, asked: string): Line[] {
   ]
 }
 
-/** The lines of a session as its fork has them. */
+/** The lines of a session, as its fork has them. */
 function copied(lines: Line[], sessionId: string, added: (line: Line) => Line = () => ({})): Line[] {
   return lines.filter(({ type }) => type !== 'queue-operation').map(line => ({ ...line, sessionId, ...added(line) }))
 }
@@ -38,7 +38,7 @@ function queued(sessionId: string, minute: number): Line {
 
 const first = [queued('origin', 0), ...turn('origin', 1, 'Build the harbour'), ...turn('origin', 2, 'Add a crane')]
 
-/** In each, the session `origin` made calls 1 and 2, and its fork call 3; where it can be told, the origin went on. */
+/** In each, session `origin` made calls 1 and 2, and its fork call 3; if the format can tell, the origin went on. */
 const SHAPES: Record<string, { files: Files; calls: Record<string, number> }> = {
   '--fork-session': {
     files: {
@@ -149,7 +149,7 @@ for (const [shape, { files, calls }] of Object.entries(SHAPES)) {
   })
 }
 
-test('a fork has the title of what was asked in it first, and says where its calls count', async () => {
+test('a fork has the title of its own first request, and names the session where its calls count', async () => {
   const folder = written(SHAPES['--fork-session']!.files)
   const { sessions } = await jsonOf<{ sessions: Reported[] }>(['report', folder])
   assert.deepEqual(sessions.map(({ title }) => title).toSorted(), ['Build the harbour', 'Use steel instead'])

@@ -11,7 +11,7 @@ import { openSmall, SMALL } from '../small-session.ts'
 
 const SIGNS = ['x', '"', '{', '}', ',', ':', '0', 'null', '\u0000', '']
 
-test('a session with a changed row opens or is called damaged, and never verifies', async () => {
+test('a session with a changed row opens or is reported as damaged, and never verifies', async () => {
   const store = new SqliteLedger(':memory:')
   const pal = await openPalimpsest({ home: ':memory:', store, config: false })
   await openSmall(pal)
@@ -40,7 +40,7 @@ test('a session with a changed row opens or is called damaged, and never verifie
   await pal.close()
 })
 
-test('a large text that another one replaced is called damage wherever it is read', async () => {
+test('a replaced large text is reported as damage wherever it is read', async () => {
   const store = new SqliteLedger(':memory:')
   const pal = await openPalimpsest({ home: ':memory:', store, config: false })
   const session = await pal.session('s')

@@ -5,7 +5,7 @@ import type { PlannerFactory } from '../../src/policies/policy.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import { says, user } from '../policies/talk.ts'
 
-test('a decision is recorded once, whatever its numbers, and again after another one', async () => {
+test('a decision is recorded once, even if its numbers change, and again after another one', async () => {
   const decisions = [
     undefined,
     'waiting: 5 calls',

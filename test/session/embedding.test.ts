@@ -1,4 +1,4 @@
-/** Recall by meaning: vectors from an endpoint (a real server here) or from real weights, fused with the order by words. */
+/** Recall by meaning: vectors from an endpoint (a real server here) or from real weights, combined with word search. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -15,7 +15,7 @@ import { wordPieces } from '../../src/session/wordpiece.ts'
 
 const said = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
 
-/** Knows two topics: vehicles and food. */
+/** Has two topics: vehicles and food. */
 const asked: { model: string; input: string[]; key: string | undefined }[] = []
 const server = createServer(async (request, response) => {
   if (!request.url?.startsWith('/v1/')) return response.writeHead(404).end()
@@ -43,7 +43,7 @@ const texts = [
   'my car',
 ]
 
-test('an endpoint finds by meaning what no word finds, and both orders are one', async () => {
+test('an endpoint finds texts by meaning that share no word, and both orders are combined', async () => {
   process.env['PALIMPSEST_TEST_KEY'] = 'secret'
   const config = { recall: { embedding: { url, model: 'm', keyEnv: 'PALIMPSEST_TEST_KEY', queryPrefix: 'find: ' } } }
   await using pal = await openPalimpsest({ home: ':memory:', config })
@@ -67,7 +67,7 @@ test('an endpoint finds by meaning what no word finds, and both orders are one',
   assert.equal(asked.flatMap(({ input }) => input).filter(text => text === texts[1]).length, 1, 'vectors are kept')
 })
 
-test('filters hold for what is found by meaning', async () => {
+test('filters also apply to hits by meaning', async () => {
   await using pal = await openPalimpsest({ home: ':memory:', config: { recall: { embedding: { url, model: 'm' } } } })
   const session = await pal.session('s')
   const reply: Message = { role: 'assistant', parts: [{ type: 'text', text: 'a lorry it is' }] }
@@ -83,7 +83,7 @@ test('filters hold for what is found by meaning', async () => {
   assert.deepEqual(distinct.map(({ entry }) => entry).toSorted(), [2, 3])
 })
 
-test('a search does not wait for all vectors of a long session; the next one has them', async () => {
+test('a search does not wait for all vectors of a long session; the next search has them', async () => {
   const embed = await openEmbedding({ url, model: 'm' }, '.')
   await using pal = await openPalimpsest({ home: ':memory:', embed })
   const session = await pal.session('s')
@@ -97,7 +97,7 @@ test('a search does not wait for all vectors of a long session; the next one has
   assert.equal((await session.recall('automobile', { limit: 1 }))[0]!.entry, 0)
 })
 
-test('without a configuration no vector is asked for', async () => {
+test('without a configuration no vector is requested', async () => {
   const before = asked.length
   await using pal = await openPalimpsest({ home: ':memory:' })
   const session = await pal.session('s')
@@ -106,7 +106,7 @@ test('without a configuration no vector is asked for', async () => {
   assert.equal(asked.length, before)
 })
 
-test('what is wrong is said: a configuration, a file that is not there, an endpoint that refuses', async () => {
+test('a wrong configuration, a missing file and a refusing endpoint are reported', async () => {
   assert.throws(() => parseConfig({ recall: { embedding: { onnx: '' } } }), { code: 'CONFIG_INVALID' })
   assert.throws(
     () => parseConfig({ recall: { vectors: true } }),
@@ -127,7 +127,7 @@ test('the tokenizer cuts words into the pieces of the vocabulary', () => {
 })
 
 const folder = embeddingFolder()
-test('real weights bring a paraphrase before what has the words by chance', {
+test('with real weights a paraphrase ranks before a text that shares words by chance', {
   skip: folder === undefined && 'no model: npm run embedding:install',
 }, async () => {
   const queryPrefix = 'Represent this sentence for searching relevant passages: '

@@ -45,7 +45,7 @@ async function play(steps: readonly Did[], { isClient = false } = {}) {
 const SECTION = { path: 'a.md', section_header: '## One', new_content: 'new\n', intent: ' ' }
 const EDIT = { path: 'a.md', old_string: 'kept', new_string: 'changed', intent: 'Say it\n  better' }
 
-test('what our tools wrote is known at every turn: sections, undone edits, files that nobody read', async () => {
+test('files written by our tools are known at every turn: sections, undone edits, files that were never read', async () => {
   const { pal, session, texts } = await play([
     { name: 'update_section', input: SECTION },
     { name: 'edit_file', input: EDIT },
@@ -61,7 +61,7 @@ test('what our tools wrote is known at every turn: sections, undone edits, files
   await pal.close()
 })
 
-test('intents read well: empty ones are left out, line breaks are spaces', async () => {
+test('intents are readable: empty ones are left out, line breaks become spaces', async () => {
   const { pal, session } = await play([
     { name: 'update_section', input: SECTION },
     { name: 'edit_file', input: EDIT },
@@ -70,7 +70,7 @@ test('intents read well: empty ones are left out, line breaks are spaces', async
   await pal.close()
 })
 
-test('a client that keeps its calls to itself has a changelog and file states, too', async () => {
+test('a client that does not send its calls has a changelog and file states, too', async () => {
   const { pal, session, texts } = await play(
     [
       { name: 'edit_file', input: EDIT },
@@ -88,7 +88,7 @@ test('a client that keeps its calls to itself has a changelog and file states, t
   await pal.close()
 })
 
-test('law: the state at a turn is what the disk had, and an undone edit is in no changelog', async () => {
+test('law: the state at a turn is that of the disk, and an undone edit is in no changelog', async () => {
   const step = fc.oneof(
     fc.constant({ name: 'undo_edit', input: { path: 'a.md' } }),
     fc.string().map(content => ({ name: 'append_to_file', input: { path: 'a.md', content: `${content}.` } })),

@@ -1,4 +1,4 @@
-/** Names of forks: short however often a conversation is forked, and with a parent on record. */
+/** Names of forks: short even after many forks, and with a recorded parent. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { clientKeyOf } from '../../src/doors/proxy/client.ts'
@@ -15,7 +15,7 @@ describe('a client that rewrites its history with every request', () => {
     let session = await pal.session('aider', { policy: 'none' })
     const said: Message[] = [user('begin')]
     for (let turn = 0; turn < 100; turn++) {
-      // The last request is kept in another form than it was sent in, as aider does.
+      // The last request is stored in another form than it was sent, as aider does.
       said.push(assistant(`answer ${turn}`), user(`request ${turn}`))
       const before = session.id
       session = (await session.sync([...said.slice(0, -1), user(`request ${turn}, with a reminder`)])).session
@@ -31,7 +31,7 @@ describe('a client that rewrites its history with every request', () => {
     }
   })
 
-  test('and one that shares nothing with what was there says where it comes from', async () => {
+  test('gets a fork with a recorded parent even if nothing is shared', async () => {
     await using pal = await open()
     const first = await pal.session('main', { policy: 'none', about: { client: 'aider' } })
     await first.sync([user('one'), assistant('two'), user('three')])
@@ -42,7 +42,7 @@ describe('a client that rewrites its history with every request', () => {
   })
 })
 
-test('a fork of a session with the longest name has a name, too', async () => {
+test('a fork of a session with the longest possible name has a name, too', async () => {
   await using pal = await open()
   const name = `${'n'.repeat(179)}😀${'m'.repeat(19)}`
   const session = await pal.session(name)
@@ -53,7 +53,7 @@ test('a fork of a session with the longest name has a name, too', async () => {
   assert.equal((await (await fork.fork()).fork()).id, fork.id.replace('-fork-1', '-fork-3'))
 })
 
-test('numbers that somebody took by hand are passed over', async () => {
+test('used numbers are skipped', async () => {
   await using pal = await open()
   const session = await pal.session('s')
   await session.append(user('hello'))
@@ -63,7 +63,7 @@ test('numbers that somebody took by hand are passed over', async () => {
   assert.ok(!['s-fork-1', 's-fork-2', 's-fork-3', 's-fork-5'].includes(made.id))
 })
 
-test('a session whose name an earlier version let grow is opened as ever', async () => {
+test('a session with a very long name from an earlier version can still be opened', async () => {
   const { SqliteLedger } = await import('../../src/ledger/sqlite.ts')
   const store = new SqliteLedger(':memory:')
   const long = `s${'-fork-1'.repeat(40)}`

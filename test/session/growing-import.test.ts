@@ -19,7 +19,7 @@ after(() => rm(folder, { recursive: true, force: true }))
 
 const time = (seconds: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, seconds)).toISOString()
 
-/** Claude Code: an answer is a line a block, the number of its tokens grows, and results come between. */
+/** Claude Code: each block of an answer is a line, the number of its tokens grows, and results come between. */
 function claudeCode(): object[] {
   const line = (type: string, n: number, message: object) => {
     const place = { uuid: `u${n}`, parentUuid: n > 1 ? `u${n - 1}` : null, isSidechain: false, sessionId: 's1' }
@@ -47,7 +47,7 @@ function claudeCode(): object[] {
   ]
 }
 
-/** Codex: what an answer cost is told behind it. */
+/** Codex: the cost of an answer is reported after it. */
 function codex(): object[] {
   let at = 0
   const line = (type: string, payload: object) => ({ timestamp: time(++at), type, payload })
@@ -95,7 +95,7 @@ async function accountOf(imports: readonly (readonly object[])[]) {
 }
 
 for (const [name, lines] of Object.entries({ 'Claude Code': claudeCode(), Codex: codex() })) {
-  test(`${name}: imported in the middle and again at the end`, async () => {
+  test(`${name}: importing in the middle and again at the end gives the same`, async () => {
     const { account: whole } = await accountOf([lines])
     assert.deepEqual([whole.calls, whole.estimated], [3, 0])
     for (let cut = 1; cut < lines.length; cut++) {
@@ -105,14 +105,14 @@ for (const [name, lines] of Object.entries({ 'Claude Code': claudeCode(), Codex:
     }
   })
 
-  test(`${name}: imported after every line`, async () => {
+  test(`${name}: importing after every line gives the same`, async () => {
     const { account: whole } = await accountOf([lines])
     const { account } = await accountOf(lines.map((_, i) => lines.slice(0, i + 1)))
     assert.deepEqual(account, whole)
   })
 }
 
-test('a recording without times has that of its file: what it cost was not spent today', async () => {
+test('a recording without times has the time of its file, so its cost does not count for today', async () => {
   const pal = await openPalimpsest({ home: ':memory:' })
   const lines = codex().map(line => JSON.stringify({ ...line, timestamp: undefined }))
   const file = join(folder, 'undated.jsonl')

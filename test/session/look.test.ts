@@ -4,7 +4,7 @@ import { openPalimpsest } from '../../src/session/engine.ts'
 import { Look } from '../../src/session/look.ts'
 import { openSample } from '../../src/session/sample.ts'
 
-test('what only looks writes nothing to the ledger', async () => {
+test('read-only operations write nothing to the ledger', async () => {
   await using pal = await openPalimpsest({ home: ':memory:', config: false })
   const session = await openSample(pal)
   const part = (await session.parts())[0]!.hash

@@ -1,4 +1,4 @@
-/** Which sessions belong to a project: those that the store finds by its name hold all that do. */
+/** Which sessions belong to a project: the store's search by name finds all of them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openPalimpsest } from '../../src/session/engine.ts'
@@ -10,7 +10,7 @@ const slash = fc.constantFrom('/', '\\')
 const path = fc
   .tuple(fc.constantFrom('', '/', 'C:\\', 'c:/'), fc.array(step, { maxLength: 4 }), slash)
   .map(([root, steps, slash]) => root + steps.join(slash))
-/** A folder and a project; in most pairs the folder is below it. */
+/** A folder and a project; in most pairs the folder is below the project. */
 const pair = fc.oneof(
   fc.tuple(path, path),
   fc.tuple(path, fc.array(step, { maxLength: 3 }), slash).map(([project, steps, slash]) => {
@@ -18,7 +18,7 @@ const pair = fc.oneof(
   }),
 )
 
-test('the path of a folder in a project holds the last step of the project', () => {
+test("the path of a folder in a project contains the last step of the project's path", () => {
   fc.assert(
     fc.property(pair, ([folder, project]) => {
       const name = folderName(project)
@@ -28,7 +28,7 @@ test('the path of a folder in a project holds the last step of the project', () 
   )
 })
 
-test('recall in a project finds what was said there, however its folder is written', async () => {
+test('recall in a project finds its texts, however its folder is written', async () => {
   const pal = await openPalimpsest({ home: ':memory:', config: false })
   for (const [name, project] of [
     ['inside', 'D:\\work\\my "app"\\web'],

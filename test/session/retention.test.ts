@@ -1,4 +1,4 @@
-/** Which sessions go by rules of age and size, and that they can be had back from their archive. */
+/** Which sessions are removed by rules of age and size, and how they are restored from their archive. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -44,7 +44,7 @@ const scope = fc.record(
 )
 
 describe('rules', () => {
-  test('of age take all that is older in their scope, and nothing else', async () => {
+  test('of age remove all older sessions in their scope, and nothing else', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(anySession, { maxLength: 12 }),
@@ -61,7 +61,7 @@ describe('rules', () => {
     )
   })
 
-  test('of size leave the last used in their scope, as many as fit, for each by itself where that is asked', async () => {
+  test('of size keep the last used sessions in their scope, as many as fit, separately for each user on request', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(anySession, { maxLength: 12 }),
@@ -106,7 +106,7 @@ function isIn({ owner, project, tags }: Any, rule: Partial<Rule>): boolean {
 
 const said = (text: string) => ({ role: 'user' as const, parts: [{ type: 'text' as const, text }] })
 
-/** A home with old sessions of two users and a new one, and rules beside it. */
+/** A home with old sessions of two users and a new one, and with rules. */
 async function oldHome(name: string): Promise<string> {
   const home = join(folder, name, '.agent')
   await using pal = await openPalimpsest({ home, clock: () => Date.now() - 100 * DAY })
@@ -124,7 +124,7 @@ const names = async (home: string) => {
   return (await pal.sessions()).map(({ id }) => id).sort()
 }
 
-test('the command shows first, archives and deletes with --yes, and an archive is the same session again', async () => {
+test('the command only lists first, archives and deletes with --yes, and an archive restores the same session', async () => {
   const home = await oldHome('command')
   const run = (...args: string[]) => runCli([...args, '--home', home])
   const before = (await run('export', '@Ann/old')).stdout
@@ -145,7 +145,7 @@ test('the command shows first, archives and deletes with --yes, and an archive i
   const [own, former] = ['%41nn', 'Ann'].map(name => join(archive, 'users', name)) as [string, string]
   const [file] = readdirSync(own)
   assert.match(file!, /^old-[0-9a-f]{16}-\d{8}T\d{6}Z\.json\.gz$/)
-  // An earlier version named the folder so.
+  // An earlier version used this name for the folder.
   renameSync(own, former)
 
   const gone = await run('delete', '@Ann/old', '--yes')
@@ -153,7 +153,7 @@ test('the command shows first, archives and deletes with --yes, and an archive i
   assert.deepEqual([existsSync(former), readdirSync(own)], [false, []], 'a deleted session leaves no archive')
 })
 
-test('without rules, or with wrong ones, the command says what to do', async () => {
+test('without rules, or with invalid ones, the command says what to do', async () => {
   const home = join(folder, 'none', '.agent')
   {
     await using pal = await openPalimpsest({ home })
@@ -167,7 +167,7 @@ test('without rules, or with wrong ones, the command says what to do', async () 
   assert.match((await run('--days', '1')).stderr, /No session is old or large enough/)
 })
 
-test('a server lets go at its start what is due, says so, and a deleted user has no archives left', async () => {
+test('a server removes due sessions at its start and logs it, and a deleted user has no archives left', async () => {
   const home = await oldHome('server')
   const pal = await openPalimpsest({ home })
   const store = await openServerStore(home, {})

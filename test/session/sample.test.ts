@@ -1,4 +1,4 @@
-/** The sample session: recorded by our agent, the same in every home, and a session like any other once it is there. */
+/** The sample session: recorded by our agent, the same in every home, and otherwise like any session. */
 import assert from 'node:assert/strict'
 import { readFileSync, statSync } from 'node:fs'
 import { after, describe, test } from 'node:test'
@@ -11,7 +11,7 @@ import { startServer } from '../doors/server/harness.ts'
 
 const LARGEST_BYTES = 400_000
 
-test('what ships is what our agent does today with the script, byte for byte', async () => {
+test('the shipped sample is what our agent produces with the script, byte for byte', async () => {
   const [shipped, recorded] = [readFileSync(SAMPLE_FILE, 'utf8').split('\n'), (await recordSample()).split('\n')]
   const differs = shipped.findIndex((line, i) => line !== recorded[i])
   const hint = 'node scripts/record-sample.ts records it anew'
@@ -19,13 +19,13 @@ test('what ships is what our agent does today with the script, byte for byte', a
   assert.equal(shipped.length, recorded.length, hint)
 })
 
-test('it is small, and speaks of no machine', () => {
+test('the sample is small, and names no machine', () => {
   const text = readFileSync(SAMPLE_FILE, 'utf8')
   assert.ok(statSync(SAMPLE_FILE).size <= LARGEST_BYTES, `${statSync(SAMPLE_FILE).size} bytes`)
   assert.doesNotMatch(text, /\/(tmp|home|root|Users|var)\/|palimpsest-sample-|localhost|127\.0\.0\.1/)
 })
 
-test('loading it twice changes nothing, and two homes hold the same chain', async () => {
+test('loading the sample twice changes nothing, and two homes have the same chain', async () => {
   const hashes: string[][] = []
   for (let i = 0; i < 2; i++) {
     await using pal = await openPalimpsest({ home: ':memory:' })
@@ -44,7 +44,7 @@ test('loading it twice changes nothing, and two homes hold the same chain', asyn
   assert.deepEqual(hashes[0], hashes[1])
 })
 
-test('it goes on like any other session', async () => {
+test('the sample can be continued like any other session', async () => {
   await using pal = await openPalimpsest({ home: ':memory:' })
   const session = await openSample(pal)
   await session.append({ role: 'user', parts: [{ type: 'text', text: 'One more thing.' }] })
@@ -63,7 +63,7 @@ describe('over HTTP', async () => {
   await openSample(pal)
   after(() => server.close())
 
-  test('the summary shows money saved, by edits of every author', async () => {
+  test('the summary shows savings by edits of every author', async () => {
     const { json: summary } = await call('GET', `/sessions/${SAMPLE}/summary`)
     assert.equal(summary.turns, 3)
     assert.ok(summary.calls >= 30 && summary.calls <= 45, `${summary.calls} calls`)
@@ -76,7 +76,7 @@ describe('over HTTP', async () => {
     assert.equal(json.edits.filter(({ active }: { active: boolean }) => !active).length, 1, 'the user undid one')
   })
 
-  test('every call that lost its cache says why: a pause, the agent, the planner', async () => {
+  test('every call with a cache miss has its cause: a pause, the agent, the planner', async () => {
     const { json } = await call('GET', `/sessions/${SAMPLE}/timeline`)
     const misses = json.calls.flatMap(({ miss }: { miss?: { kind: string; cause: string } }) => miss ?? [])
     assert.deepEqual(
@@ -89,7 +89,7 @@ describe('over HTTP', async () => {
   })
 })
 
-test('what its agent proposed waits in an empty memory, once, and never in one that is in use', async () => {
+test("its agent's proposals wait in an empty memory, once, and never in a memory that is in use", async () => {
   const memory = new Memory(new SqliteMemory(':memory:'))
   await offerSampleProposals(memory, 'ada')
   await offerSampleProposals(memory, 'ada')
@@ -106,7 +106,7 @@ test('what its agent proposed waits in an empty memory, once, and never in one t
   await memory.close()
 })
 
-test('the sample is as old as its events, also when it is opened again', async () => {
+test('the sample has the age of its events, also when it is opened again', async () => {
   await using pal = await openPalimpsest({ home: ':memory:', config: false })
   const events = await (await openSample(pal)).events()
   await openSample(pal)

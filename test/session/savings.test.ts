@@ -1,4 +1,4 @@
-/** The saving of each of several edits that are made together. */
+/** The savings of each of several edits that are made together. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Edit, Replacement, Target } from '../../src/model/types.ts'
@@ -18,7 +18,7 @@ const inserted = edit(
   { messages: [{ role: 'user', parts: [{ type: 'text', text: 'a reminder' }] }] },
 )
 
-test('an insertion costs what it adds, and the part before it keeps what it saved', () => {
+test('an insertion costs its tokens, and the savings of the part before it do not change', () => {
   const shortened = edit({ type: 'part', entry: 3, part: 0 }, 'short')
   assert.deepEqual(
     savedByCall([inserted, shortened], [90, 90], () => TEN),
@@ -26,7 +26,7 @@ test('an insertion costs what it adds, and the part before it keeps what it save
   )
 })
 
-test('edits of one entry share what they save together, and others have no part in it', () => {
+test('edits of one entry share their savings, and others do not', () => {
   const parts = [
     edit({ type: 'part', entry: 3, part: 0 }, ''),
     edit({ type: 'part', entry: 3, part: 1 }, ''),

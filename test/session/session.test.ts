@@ -58,7 +58,7 @@ describe('any session', () => {
     })
   }
 
-  test('shows the same bytes after a restart, and its fork shows what it shared', async () => {
+  test('shows the same bytes after a restart, and so does its fork', async () => {
     let n = 0
     await fc.assert(
       fc.asyncProperty(anySession, fc.nat(), async (messages, cut) => {
@@ -85,7 +85,7 @@ describe('any session', () => {
 })
 
 describe('tool calls', () => {
-  test('an interrupted call is answered in the view, recorded and explained; a late result is shown as text', async () => {
+  test('get an answer in the view if interrupted, recorded and explained; a late result is shown as text', async () => {
     const session = await open()
     await session.append(user('go'), says(call('c1'), call('c2')), result('c1', 'one'), user('never mind'))
     const { messages, edits } = await session.view()
@@ -101,7 +101,7 @@ describe('tool calls', () => {
     assert.match(JSON.stringify(later.messages.at(-1)), /Late result of read_file.*two, at last/)
   })
 
-  test('an image in a shortened result is mentioned, and restoring the part brings it back', async () => {
+  test('with a shortened result that had an image mention it, and restoring the part restores the image', async () => {
     const session = await open()
     const image: Part = { type: 'image', mediaType: 'image/png', data: 'AAAA' }
     const output: Part[] = [{ type: 'text', text: 'a long text' }, image]
@@ -118,7 +118,7 @@ describe('tool calls', () => {
     )
   })
 
-  test('the repair itself can be undone: the view then repairs what is illegal, and says so', async () => {
+  test('are repaired in the view even if the recorded repair is undone, with a report', async () => {
     const session = await open()
     await session.append(user('go'), says(call('c1'), call('c2')), result('c1', 'one'), user('never mind'))
     await session.undo('e1')
@@ -132,7 +132,7 @@ describe('tool calls', () => {
     assert.deepEqual(violations, [])
   })
 
-  test('ids that do not fit are refused, with nothing changed', async () => {
+  test('with invalid ids are refused, and nothing changes', async () => {
     const session = await open()
     await session.append(user('go'), says(call('c1')), result('c1', 'one'))
     const bad: [Message[], RegExp][] = [
@@ -153,14 +153,14 @@ describe('tool calls', () => {
     assert.equal(session.fold.entries.length, 3)
   })
 
-  test('text that is not Unicode, and parts over the limit, are refused with their own codes', async () => {
+  test('with invalid Unicode or oversized parts are refused with their own codes', async () => {
     const session = await open()
     await assert.rejects(session.append(user('\ud800')), { code: 'INVALID_UNICODE' })
     await assert.rejects(session.append(user('x'.repeat(50 * 1024 * 1024))), { code: 'TOO_LARGE' })
     assert.equal(session.fold.entries.length, 0)
   })
 
-  test('a view says which results it waits for', async () => {
+  test('without results are listed in the view', async () => {
     const session = await open()
     await session.append(user('go'), says(call('c1'), call('c2')))
     assert.deepEqual((await session.view()).waiting, ['c1', 'c2'])
@@ -176,7 +176,7 @@ describe('rules on reasoning and opaque blocks', () => {
     session.apply([{ target: { type: 'part', entry, part }, replacement, why: 'test' }])
   const broken = (rule: string) => ({ code: 'VIEW_ILLEGAL', message: new RegExp(rule) })
 
-  test('reasoning is dropped whole or not at all, and not in the running turn', async () => {
+  test('allow to drop reasoning only whole, and not in the running turn', async () => {
     const session = await open()
     await session.append(user('go'), says(reasoning, call('c1')), result('c1', 'x'), says('done'))
     await assert.rejects(edit(session, 1, 0, 'shorter'), broken('reasoning-altered'))
@@ -186,13 +186,13 @@ describe('rules on reasoning and opaque blocks', () => {
     assert.equal((await session.view()).messages[1]!.parts.length, 1)
   })
 
-  test('the message that is being answered is left alone when it reasons', async () => {
+  test('refuse edits of the message that is being answered if it has reasoning', async () => {
     const session = await open()
     await session.append(user('go'), says(reasoning, call('c1')), result('c1', 'x'))
     await assert.rejects(edit(session, 1, 1, { input: {} }), broken('running-reasoning'))
   })
 
-  test('a cut in a running loop must leave reasoning in front', async () => {
+  test('refuse a cut in a running loop that leaves no reasoning at its beginning', async () => {
     const session = await open()
     const step = (id: string, ...before: Part[]) => [says(...before, call(id)), result(id, 'x')]
     await session.append(user('go'), ...step('c1', reasoning), ...step('c2'), ...step('c3', reasoning))
@@ -205,7 +205,7 @@ describe('rules on reasoning and opaque blocks', () => {
     assert.equal((await session.view()).messages.length, 4)
   })
 
-  test('an opaque block is never edited, a call or a result never dropped', async () => {
+  test('refuse edits of an opaque block, and dropping a call or a result', async () => {
     const session = await open()
     await session.append(user('go'), says(raw, call('c1')), result('c1', 'x'))
     await assert.rejects(edit(session, 1, 0, 'x'), broken('opaque-edited'))
@@ -220,13 +220,13 @@ describe('rules on reasoning and opaque blocks', () => {
       .catch(() => undefined)
   })
 
-  test('in the Responses dialect reasoning stays with the calls made with it', async () => {
+  test('keep reasoning with its calls in the Responses dialect', async () => {
     const session = await open({ model: 'gpt-5' })
     await session.append(user('go'), says(reasoning, call('c1')), result('c1', 'x'), says('done'), user('next'))
     await assert.rejects(edit(session, 1, 0, null), broken('reasoning-pair'))
   })
 
-  test('where reasoning is bound to its prefix, every change leaves out what was behind it at the time', async () => {
+  test('leave out, for every change, the bound reasoning that was after it at the time', async () => {
     const session = await open({ model: 'claude-opus-5-5' })
     const kept = async () => {
       const { messages } = await session.view()
@@ -245,7 +245,7 @@ describe('rules on reasoning and opaque blocks', () => {
     assert.deepEqual(await kept(), ['one', 'four'])
   })
 
-  test('a range that separates a call from its result is refused, with nothing recorded', async () => {
+  test('refuse a range that separates a call from its result, and record nothing', async () => {
     const session = await open()
     await session.append(user('go'), says(call('c1')), result('c1', 'x'), says('done'))
     await assert.rejects(
@@ -260,7 +260,7 @@ describe('rules on reasoning and opaque blocks', () => {
 })
 
 describe('pins, undo and forks', () => {
-  test('what is pinned is edited by nobody but the user', async () => {
+  test('only the user can edit pinned parts', async () => {
     const session = await open()
     await session.append(user('go'), says('a'.repeat(100)))
     await session.pin(1, { part: 0 })
@@ -272,7 +272,7 @@ describe('pins, undo and forks', () => {
     await session.apply(request, 'agent')
   })
 
-  test('undo and redo say when there is nothing to do', async () => {
+  test('undo and redo report that there is nothing to do', async () => {
     const session = await open()
     await session.append(user('go'), says('text'))
     const [edit] = await session.apply([{ target: { type: 'part', entry: 1, part: 0 }, replacement: 't', why: 'test' }])
@@ -283,7 +283,7 @@ describe('pins, undo and forks', () => {
     await assert.rejects(session.undo('e99'), { code: 'EDIT_NOT_FOUND' })
   })
 
-  test('a fork goes its own way and leaves the parent alone', async () => {
+  test('changes in a fork do not affect its parent', async () => {
     const session = await open()
     await session.append(user('go'), says('one'), user('two'), says('three'))
     const fork = await session.fork(1, 'other')
@@ -299,7 +299,7 @@ describe('pins, undo and forks', () => {
 })
 
 describe('recall and restore', () => {
-  test('recall says whether each hit is in view', async () => {
+  test('recall reports for each hit whether it is in view', async () => {
     const session = await open()
     await session.append(user('find the zebra'), says(call('c1')), result('c1', 'a zebra stands here'), says('done'))
     await session.apply([{ target: { type: 'part', entry: 2, part: 0 }, replacement: '[gone]', why: 'test' }])
@@ -310,7 +310,7 @@ describe('recall and restore', () => {
     ])
   })
 
-  test('restore brings an original back at the end and leaves everything before it alone', async () => {
+  test('restore appends an original at the end and does not change anything before it', async () => {
     const session = await open()
     await session.append(user('go'), says(call('c1')), result('c1', 'the original'), says('done'))
     const [edit] = await session.apply([
@@ -327,7 +327,7 @@ describe('recall and restore', () => {
   })
 })
 
-test('what a caller does to its objects after an append changes nothing', async () => {
+test('later changes of the caller to its objects do not affect appended messages', async () => {
   const session = await open()
   const message = says('looking', call('c1', 'read_file', { path: 'a.ts', when: new Date(0) }))
   await session.append(user('go'), message)
@@ -342,7 +342,7 @@ test('what a caller does to its objects after an append changes nothing', async 
 })
 
 describe('a conversation that a client keeps itself', () => {
-  test('is followed, forked where the client went back, and edited where its system prompt changes', async () => {
+  test('is followed, forked where the client went back, and edited when its system prompt changes', async () => {
     const session = await open()
     const system: Message = { role: 'system', parts: [{ type: 'text', text: 'Be brief.' }] }
     await session.sync([system, user('go')])
@@ -357,7 +357,7 @@ describe('a conversation that a client keeps itself', () => {
     assert.equal(session.fold.entries.length, 4)
   })
 
-  test('is followed without reading the ledger again, when the content of what is folded is no longer loaded', async () => {
+  test('is followed without reading the ledger again, even if folded messages are no longer loaded', async () => {
     let readings = 0
     class Counted extends SqliteLedger {
       override read(id: string, options: ReadOptions = {}): Promise<Row[]> {
@@ -385,7 +385,7 @@ describe('a conversation that a client keeps itself', () => {
     assert.notEqual(back.session.id, session.id)
   })
 
-  test('marks that the client moves from request to request do not pile up', async () => {
+  test('does not collect cache marks that the client moves from request to request', async () => {
     const session = await open()
     const history: { role: string; content: unknown }[] = []
     for (let turn = 0; turn < 6; turn++) {

@@ -11,7 +11,7 @@ import * as fc from '../property.ts'
 
 const user = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
 
-test('an event that is tried and taken back leaves everything as it was, also for what comes after', () => {
+test('trying an event and reversing it changes nothing, also for later events', () => {
   const target: fc.Arbitrary<Target> = fc.oneof(
     fc.record({ type: fc.constant('part' as const), entry: fc.nat(3), part: fc.constant(0) }),
     fc.record({ type: fc.constant('part' as const), entry: fc.nat(3), part: fc.constant(0), leaf: fc.constant(0) }),
@@ -68,7 +68,7 @@ function toEvent(
   return { type: kind === 'revert' ? 'revert' : 'reapply', edits: [edit.id], by: 'user' }
 }
 
-test('an edit that the provider would refuse, or an undo that the disk has no room for, changes nothing', async () => {
+test('an edit that the provider would refuse, or an undo that fails on a full disk, changes nothing', async () => {
   const store = new SqliteLedger(':memory:')
   let full = false
   const failing = storeWith(store, {

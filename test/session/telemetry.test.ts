@@ -1,4 +1,4 @@
-/** Spans and metrics over OTLP: what a receiver gets for calls, edits and memory, and that nothing else is sent. */
+/** Spans and metrics over OTLP: what a receiver gets for calls, edits and memory, and that it gets nothing else. */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -26,7 +26,7 @@ async function startReceiver(status = 200) {
   return { url, got, [Symbol.asyncDispose]: async () => void server.close() }
 }
 
-/** Two calls of one turn, an edit between them, the second from another model. */
+/** Two calls of one turn with an edit between them, the second from another model. */
 async function work(env: Record<string, string>, log: string[] = []) {
   let now = 1_760_000_000_000
   const clock = () => now
@@ -55,7 +55,7 @@ const plain = (attributes: Attribute[]) => {
   return Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]))
 }
 
-test('a call is a span with its conversation, usage, cost and the cause of a miss; an edit is its child', async () => {
+test('a call is a span with its conversation, usage, cost and the cause of a cache miss, and an edit is its child', async () => {
   await using receiver = await startReceiver()
   await work({
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
@@ -93,7 +93,7 @@ test('a call is a span with its conversation, usage, cost and the cause of a mis
   ])
 })
 
-/** The fields of a message in protobuf: number and wire type, with the bytes of those that have a length. */
+/** The fields of a message in protobuf: number, wire type, and the bytes of fields with a length. */
 function* fieldsOf(bytes: Buffer): Generator<{ field: number; wire: number; bytes: Buffer }> {
   let at = 0
   const varint = () => {
@@ -116,7 +116,7 @@ function* fieldsOf(bytes: Buffer): Generator<{ field: number; wire: number; byte
   }
 }
 
-test('the same goes as protobuf, with the field numbers of the standard', async () => {
+test('the same is sent as protobuf, with the field numbers of the standard', async () => {
   await using receiver = await startReceiver()
   await work({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url })
   const inside = (bytes: Buffer, ...path: number[]): Buffer[] => {
@@ -138,7 +138,7 @@ test('the same goes as protobuf, with the field numbers of the standard', async 
   assert.equal(inside(usage!, 9, 1, 7)[0]!.readDoubleLE(8), 4)
 })
 
-test('a signal goes by variables of its own; a request can be compressed', async () => {
+test('each signal can have its own variables, and requests can be compressed', async () => {
   await using receiver = await startReceiver()
   await work({
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
@@ -154,7 +154,7 @@ test('a signal goes by variables of its own; a request can be compressed', async
   assert.ok(JSON.parse(gunzipSync(traces!.body).toString()).resourceSpans)
 })
 
-test('a last call of which nothing was reported is sent at the end, estimated', async () => {
+test('a last call without a report is sent at the end, with an estimate', async () => {
   await using receiver = await startReceiver()
   const env = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: receiver.url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }
   const pal = await openPalimpsest({ home: ':memory:' })
@@ -173,7 +173,7 @@ test('a last call of which nothing was reported is sent at the end, estimated', 
   await pal.close()
 })
 
-test('content is sent where the standard variable asks for it', async () => {
+test('content is sent if the standard variable is set', async () => {
   await using receiver = await startReceiver()
   await work({
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${receiver.url}/own`,
@@ -187,7 +187,7 @@ test('content is sent where the standard variable asks for it', async () => {
   assert.ok(receiver.got[0]!.body.includes(SECRET))
 })
 
-test('nothing is sent without an endpoint, or where it is turned off; a receiver that refuses is told of once', async () => {
+test('nothing is sent without an endpoint or when disabled, and a refusing receiver is logged once', async () => {
   assert.equal(otlpSettings({}), undefined)
   assert.equal(otlpSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x', OTEL_SDK_DISABLED: 'true' }), undefined)
   assert.equal(await work({}), undefined)

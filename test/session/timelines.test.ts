@@ -1,4 +1,4 @@
-/** Sums that are kept: they are valid for the prices that they were made with. */
+/** Stored sums: they are valid only for the prices with which they were made. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ModelTable } from '../../src/providers/models.ts'
@@ -16,7 +16,7 @@ async function paid() {
   return { session, info: (await pal.find('one'))! }
 }
 
-/** A store as the server has one: summaries of other versions are not given. */
+/** A store like the server's: it does not return summaries of other versions. */
 function storeOf(kept: Map<string, KeptSummary & { version: number }>) {
   return {
     summaries: async (version: number) => [...kept.values()].filter(one => one.version === version),
@@ -24,7 +24,7 @@ function storeOf(kept: Map<string, KeptSummary & { version: number }>) {
   }
 }
 
-test('sums follow the prices of the configuration while a server runs', async () => {
+test('sums follow changed prices of the configuration while a server runs', async () => {
   const { session, info } = await paid()
   const prices: { models: ModelTable } = { models: {} }
   const timelines = new Timelines(prices)
@@ -38,7 +38,7 @@ test('sums follow the prices of the configuration while a server runs', async ()
   assert.equal(timelines.latest(info).isOld, false, 'the same prices in another object')
 })
 
-test('sums of a store are taken for the same prices only', async () => {
+test('stored sums are used for the same prices only', async () => {
   const { session, info } = await paid()
   const kept = new Map<string, KeptSummary & { version: number }>()
   const before = new Timelines({ models: {} }, { store: storeOf(kept) })

@@ -1,4 +1,4 @@
-/** A separate process that appends to a session and edits what it appended: `home name rounds`. */
+/** A separate process that appends to a session and edits its own entries: `home name rounds`. */
 import { openPalimpsest } from '../../src/session/engine.ts'
 
 const [home = '', name = '', rounds = '1'] = process.argv.slice(2)

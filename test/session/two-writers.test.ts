@@ -24,8 +24,8 @@ async function openTwice(): Promise<[Session, Session]> {
   return [await one.session('s'), await two.session('s')]
 }
 
-describe('two that hold one session', () => {
-  test('see what the other did at their next call, whatever it was', async () => {
+describe('two objects of one session', () => {
+  test("see each other's changes at their next call", async () => {
     const [one, two] = await openTwice()
     await one.append(user('first, long enough to be replaced by something that is shorter'))
     await two.append(user('second'))
@@ -44,14 +44,14 @@ describe('two that hold one session', () => {
     )
   })
 
-  test('hold one conversation once, whichever of them each turn of it is given', async () => {
+  test('record a conversation once, whichever of them gets each turn', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.record({ who: fc.nat(1), retry: fc.boolean() }), { maxLength: 12 }), async turns => {
         const both = await openTwice()
         const messages = [user('start')]
         for (const [i, { who, retry }] of turns.entries()) {
           const views = [await both[who]!.sync(messages)]
-          // The same request again, at the other one: nothing was answered, so nothing is new.
+          // The same request again, at the other one: without an answer, nothing is new.
           if (retry) views.push(await both[1 - who]!.sync(messages))
           for (const view of views) {
             assert.equal(view.session.id, 's')
@@ -67,7 +67,7 @@ describe('two that hold one session', () => {
     )
   })
 
-  test('an older request at one of them is a fork of what the other has added since', async () => {
+  test('record an older request as a fork of later entries', async () => {
     const [one, two] = await openTwice()
     const says: Message = { role: 'assistant', parts: [{ type: 'text', text: 'an answer' }] }
     await one.sync([user('start')])
@@ -78,7 +78,7 @@ describe('two that hold one session', () => {
     assert.equal(messages.length, 1)
   })
 
-  test('come to the same view after any doings of both, one after the other or at once', async () => {
+  test('have the same view after any operations of both, one by one or at once', async () => {
     const doing = fc.record({
       who: fc.nat(1),
       kind: fc.constantFrom('append', 'edit', 'range', 'undo', 'redo', 'pin', 'look'),
@@ -107,7 +107,7 @@ describe('two that hold one session', () => {
     )
   })
 
-  /** Does something if the session allows it: what it refuses it must refuse with a code. */
+  /** Does something if the session allows it; a refusal must have a code. */
   async function act(session: Session, kind: string, at: number, text: string): Promise<unknown> {
     const entry = at % session.fold.entries.length
     const records = session.edits()
@@ -130,7 +130,7 @@ describe('two that hold one session', () => {
 })
 
 describe('two processes', () => {
-  test('append and edit one session at the same time, lose nothing, and end with the same view', async () => {
+  test('can append and edit in one session at the same time, lose nothing, and end with the same view', async () => {
     const home = join(folder, 'processes')
     const pal = await openPalimpsest({ home })
     const session = await pal.session('s')

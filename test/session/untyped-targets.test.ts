@@ -1,4 +1,4 @@
-/** A ledger that was written when targets had no `type`: untyped-targets.json holds its rows, byte for byte. */
+/** A ledger from the time when targets had no `type`: untyped-targets.json has its rows, byte for byte. */
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import type { NewRow } from '../../src/ledger/store.ts'
 import { parseJson } from '../../src/model/json.ts'
 import { textOf } from '../../src/model/leaves.ts'
 
-test('a ledger with targets that have no type verifies, shows the same and goes on', async t => {
+test('a ledger with targets without types verifies, shows the same and can continue', async t => {
   const home = await mkdtemp(join(tmpdir(), 'palimpsest-untyped-'))
   t.after(() => rm(home, { recursive: true, force: true }))
   const text = await readFile(join(import.meta.dirname, 'untyped-targets.json'), 'utf8')

@@ -1,4 +1,4 @@
-/** A session exported, imported into another home and exported again is the same, byte for byte. */
+/** A session that is exported, imported into another home and exported again is the same, byte for byte. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { TranscriptSession } from '../../src/formats/transcripts/sessions.ts'
@@ -17,7 +17,7 @@ async function memoryHome(clock?: () => number): Promise<Palimpsest> {
   return openPalimpsest({ home: ':memory:', config: false, ...(clock ? { clock } : {}) })
 }
 
-/** As a file would give it. */
+/** As read from a file. */
 const fromFile = (text: string): TranscriptSession => {
   const whole = JSON.parse(text)
   return { id: whole.id, messages: [], carried: 0, usage: [], whole }
@@ -27,8 +27,8 @@ async function textOf(pal: Palimpsest, name: string): Promise<string> {
   return JSON.stringify(await exportSession(pal, name))
 }
 
-describe('a session that was exported', () => {
-  test('is the same in another home, whatever happened in it', async () => {
+describe('an exported session', () => {
+  test('is the same in another home, after any events', async () => {
     const step = fc.record({
       what: fc.constantFrom('discard', 'undo', 'pin', 'usage', 'title', 'redact', 'fork', 'view', 'distill'),
       at: fc.nat(30),
@@ -43,7 +43,7 @@ describe('a session that was exported', () => {
         await using other = await memoryHome()
         const sessions: string[] = []
         for await (const { id } of everySession(pal)) sessions.push(id)
-        // A fork shares the events of its parent again where that is there before it.
+        // A fork shares the events of its parent again if the parent is imported first.
         for (const id of sessions.sort((a, b) => a.length - b.length)) {
           const before = await textOf(pal, id)
           await importSession(other, fromFile(before), { importedBy: 'i1' })
@@ -59,7 +59,7 @@ describe('a session that was exported', () => {
     )
   })
 
-  test('goes on where an earlier export of it ended, and is refused where it differs', async () => {
+  test('extends an earlier import, and is refused if the two differ', async () => {
     await using pal = await memoryHome()
     const session = await pal.session('talk')
     await session.append({ role: 'user', parts: [{ type: 'text', text: 'one' }] })
@@ -78,7 +78,7 @@ describe('a session that was exported', () => {
     })
   })
 
-  test('of one user is that of whoever imports it', async () => {
+  test('of one user belongs to the user who imports it', async () => {
     await using pal = await memoryHome()
     await openSample(pal.of('ann'))
     const text = await textOf(pal, '@ann/sample')
@@ -89,7 +89,7 @@ describe('a session that was exported', () => {
     assert.deepEqual((await other.head('@bob/sample')).hash, (await pal.head('@ann/sample')).hash)
   })
 
-  test('is checked: with anything in it that no ledger has, it is not taken whole', async () => {
+  test('is validated, and is not read as a whole session if anything in it is invalid', async () => {
     await using pal = await memoryHome()
     await openSample(pal)
     const whole = await exportSession(pal, 'sample')
@@ -137,7 +137,7 @@ function usageAt(at: number): Required<Extract<Event, { type: 'usage' }>> {
   return { type: 'usage', usage, shown: at, edited: true, miss: { cause: 'edit', tokens: at }, server, dropped: at }
 }
 
-/** Some of what is tried is not allowed there: nothing has happened then. */
+/** Some attempts are not allowed there, and then change nothing. */
 function refused(error: unknown): void {
   if (!(error instanceof Error && 'code' in error)) throw error
 }

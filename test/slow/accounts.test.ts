@@ -1,4 +1,4 @@
-/** The account of every recorded session; test/replay/account.test.ts looks at a few. */
+/** The account of every recorded session; test/replay/account.test.ts checks a few. */
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +6,9 @@ import { test } from 'node:test'
 import { readTranscript } from '../../src/formats/transcripts/read-transcript.ts'
 import { checkDoors, RECORDED, skip, TRACES } from '../replay/doors.ts'
 
-test('every door says the same of every recorded session with usage, to the cent', { skip }, async () => {
+test('every command and page shows the same sum for every recorded session with usage, to the cent', {
+  skip,
+}, async () => {
   const files = globSync(`{${RECORDED}}/*`, { cwd: TRACES }).map(file => join(TRACES, file))
   const checked = await checkDoors(files)
   assert.ok(checked > 40, `${checked} sessions`)
@@ -20,7 +22,7 @@ type Line = {
   payload?: { info?: { total_token_usage?: Numbers } }
 }
 
-/** Tokens in and out as the clients' own files have them, added up without our readers. */
+/** Tokens in and out in the clients' own files, summed without our readers. */
 const COUNTED: Record<string, (lines: readonly Line[]) => Counted> = {
   'claude-code': lines => {
     const answers = lines.flatMap(({ type, message }) => (type === 'assistant' && message?.usage ? [message] : []))
@@ -47,7 +49,7 @@ function added<T>(items: readonly T[], of: (item: T) => Counted): Counted {
   })
 }
 
-test('the tokens of a file are those that the client itself has counted', { skip }, async () => {
+test('the tokens of a file equal those that the client counted', { skip }, async () => {
   for (const [format, countIn] of Object.entries(COUNTED)) {
     for (const file of globSync(`${format}/*`, { cwd: TRACES }).map(name => join(TRACES, name))) {
       const lines = readFileSync(file, 'utf8').trim().split('\n')

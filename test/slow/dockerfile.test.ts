@@ -28,7 +28,7 @@ function stagesOf(text: string): Stage[] {
   return stages
 }
 
-/** A root has its own /usr/local, where npm installs globally. */
+/** A root has its own /usr/local, where npm installs global packages. */
 class Container {
   readonly root: string
   readonly env: Record<string, string | undefined>
@@ -43,13 +43,13 @@ class Container {
     this.env = { ...process.env, PATH, NPM_CONFIG_PREFIX: local, NPM_CONFIG_PREFER_OFFLINE: 'true' }
   }
 
-  /** Paths of the image, in this root. */
+  /** Paths of the image, below this root. */
   at(text: string): string {
     return text.replaceAll(/(?<=^|[\s"'=])\/(?=build|opt|data)/g, `${this.root}/`)
   }
 
   run(command: string): void {
-    // Whoever runs the tests owns what they make; the user of the image is not there.
+    // The files belong to the user who runs the tests; the user of the image does not exist here.
     execFileSync('sh', ['-c', this.at(command).replace(/ && chown \S+ \S+/, '')], {
       cwd: this.cwd,
       env: this.env,
@@ -58,7 +58,7 @@ class Container {
   }
 }
 
-/** Does a step; gives what the last CMD says. */
+/** Runs a step; returns the last CMD. */
 function follow(
   [instruction, rest]: Stage['steps'][number],
   on: Container,
@@ -102,7 +102,7 @@ function follow(
   }
 }
 
-test('the steps of the Dockerfile make a server that is well', async () => {
+test('the steps of the Dockerfile produce a healthy server', async () => {
   const containers = new Map<string, Container>()
   let command: string[] = []
   for (const { name, steps } of stagesOf(readFileSync(join(ROOT, 'Dockerfile'), 'utf8'))) {

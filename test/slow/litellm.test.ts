@@ -25,7 +25,7 @@ after(async () => {
 
 type Chat = { role: string; content: string | null; tool_call_id?: string; tool_calls?: unknown[] }
 
-/** A provider that asks for the first hash that it sees, and then answers with what it was given. */
+/** A provider that requests the first hash that it sees, and then answers with the text behind it. */
 async function startProvider(): Promise<{ url: string; asked: Chat[][] }> {
   const asked: Chat[][] = []
   const server = createServer(async (request, response) => {
@@ -100,7 +100,7 @@ async function startLiteLLM(provider: string, { url, token }: { url: string; tok
   return `http://127.0.0.1:${port}`
 }
 
-test('LiteLLM has its conversations shortened here, and gets the whole text back', {
+test('LiteLLM gets its conversations shortened by us, and the whole text back', {
   skip: !program && 'no LiteLLM (scripts/litellm.sh install)',
 }, async () => {
   const provider = await startProvider()

@@ -25,7 +25,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 
 type Ran = { code: number; stdout: string; stderr: string }
 
-/** Runs a program with a Node first on the path, this very one if no other is named. */
+/** Runs a program with a Node first on the path; by default this one. */
 function run(program: string, args: string[], cwd: string, node = process.execPath): Promise<Ran> {
   const env = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env['PATH']}` }
   return new Promise(resolve => {
@@ -35,10 +35,10 @@ function run(program: string, args: string[], cwd: string, node = process.execPa
   })
 }
 
-/** What npm says when the fault is the network's. */
+/** Messages of npm when the network is at fault. */
 const OFFLINE = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|ENOTCACHED|E429|E50\d/
 
-test('the package installs in an empty folder, runs, has its types and its program', async t => {
+test('the package can be installed in an empty folder and runs, with its types and its program', async t => {
   const packed = await run('npm', ['pack', '--json', '--pack-destination', folder], ROOT)
   assert.equal(packed.code, 0, `${packed.stdout}${packed.stderr}`)
   const tarball = readdirSync(folder).find(name => name.endsWith('.tgz'))
@@ -73,7 +73,7 @@ test('the package installs in an empty folder, runs, has its types and its progr
     assert.equal(stdout, '')
   })
 
-  await t.test('the program palimpsest is there', async () => {
+  await t.test('the program palimpsest is installed', async () => {
     const { code, stdout } = await run('npx', ['palimpsest', '--help'], project)
     assert.equal(code, 0)
     assert.match(stdout, /Usage: palimpsest COMMAND/)
@@ -83,7 +83,7 @@ test('the package installs in an empty folder, runs, has its types and its progr
 
   const old = join(ROOT, OLDEST_NODE)
   const skip = !existsSync(old) && 'the oldest Node is not here (npm run get:node22)'
-  await t.test('everything that the oldest Node can lack works there', { skip }, async () => {
+  await t.test('everything that the oldest Node may lack works on it', { skip }, async () => {
     const { engines } = JSON.parse(readFileSync(join(project, 'node_modules/palimpsest/package.json'), 'utf8'))
     const { stdout: version } = await run(old, ['--version'], project)
     assert.equal(`>=${version.trim().slice(1)}`, `${engines.node}.0`)
@@ -124,7 +124,7 @@ test('the package installs in an empty folder, runs, has its types and its progr
   })
 })
 
-test('the program of the README runs in a checkout, once npm ci has prepared it', async () => {
+test('the program of the README runs in a checkout after npm ci', async () => {
   const checkout = join(folder, 'checkout')
   mkdirSync(checkout)
   for (const name of ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json'])
@@ -144,7 +144,7 @@ describe('the package', () => {
     return JSON.parse(stdout)[0].files.map((file: { path: string }) => file.path)
   }
 
-  test('holds no sources, tests or traces of this machine', async () => {
+  test('contains no sources, tests or traces of this machine', async () => {
     const ours =
       /^(?:bin|dist|docs|personas|plugins|sample|schema)\/|^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
     const packed = await files()

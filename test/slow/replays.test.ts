@@ -20,7 +20,7 @@ const skip = existsSync(`${traces}index.json`) ? false : 'no ../shared/traces'
 const CODING = ['claude-code', 'codex', 'pi', 'opencode', 'mini-swe-agent']
 const LONG = 30
 const MODELS = ['claude-sonnet-4-5', 'gpt-5', 'gpt-4o']
-/** Of files with hundreds of short conversations, as many as tell something. */
+/** For files with hundreds of short conversations, enough to be meaningful. */
 const MOST_SESSIONS = 12
 
 const filesOf = (format: string): string[] =>
@@ -63,7 +63,7 @@ describe('real transcripts', { skip }, () => {
   })
 })
 
-/** Every view is checked from the first message that is not the one of the view before. */
+/** Checks every view, from the first message that differs from the view before. */
 async function assertLegal(messages: readonly Message[], policy: string, model: string): Promise<void> {
   const { dialect } = modelInfo(model)
   let before: readonly Message[] = []

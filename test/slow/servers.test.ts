@@ -1,6 +1,6 @@
 /**
- * Three real server processes on one real PostgreSQL server, and clients that go to any of them: what was acknowledged is
- * there once, and every server shows the same, while servers are killed and the database is restarted and paused.
+ * Three real server processes on one real PostgreSQL server, and clients that use any of them: acknowledged appends are
+ * stored once, and every server shows the same, while servers are killed and the database is restarted and paused.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -35,7 +35,7 @@ describe('three servers on one database', { skip: noPostgres }, () => {
     await upstream?.close()
   })
 
-  /** What every server says of a session: all of them the same, byte for byte. */
+  /** The answers of all servers for a session: the same, byte for byte. */
   async function everywhere(path: string): Promise<string> {
     const [first, ...others] = await Promise.all(servers.running.map(server => server.call('GET', path)))
     for (const other of others) assert.equal(other.text, first!.text)
@@ -53,7 +53,7 @@ describe('three servers on one database', { skip: noPostgres }, () => {
     }
   }
 
-  /** Clients that each append one text after the other, through any server; gives what they saw. */
+  /** Clients that append texts one by one, through any server; returns their observations. */
   async function appendMany(sessions: readonly string[], clients: number, each: number): Promise<Append[]> {
     const run = async (client: number) => {
       const seen: Append[] = []
@@ -86,7 +86,7 @@ describe('three servers on one database', { skip: noPostgres }, () => {
     await checkHistory(history, sessions)
   })
 
-  test('a token, a block and an event of one server hold at the others', async () => {
+  test('a token, a block and an event of one server are valid at the others', async () => {
     const [a, b, c] = servers.running as [Server, Server, Server]
     const { secret } = (await a.call('POST', '/tokens', { user: 'ada', role: 'user', name: 'laptop' })).json
     const own = { authorization: `Bearer ${secret}` }
@@ -99,7 +99,7 @@ describe('three servers on one database', { skip: noPostgres }, () => {
     await reader.cancel()
   })
 
-  test("a fact that is saved through one server is in the prompt that another builds, and each user's is their own", async () => {
+  test('a fact saved through one server is in the prompt of another, for its own user only', async () => {
     const [a, b, c] = servers.running as [Server, Server, Server]
     const { secret } = (await a.call('POST', '/tokens', { user: 'bea', role: 'user', name: 'phone' })).json
     const bea = { authorization: `Bearer ${secret}` }
@@ -131,13 +131,13 @@ describe('three servers on one database', { skip: noPostgres }, () => {
     const hers = await promptAt(b, 'hers', bea)
     assert.match(hers, /The cellar is wet\./)
     assert.doesNotMatch(hers, /door is green/)
-    // What she asks to be forgotten is gone everywhere.
+    // After she asks to delete it, it is gone everywhere.
     assert.equal((await c.call('DELETE', '/users/bea', undefined, bea)).status, 200)
     const again = (await a.call('POST', '/tokens', { user: 'bea', role: 'user', name: 'phone' })).json.secret
     assert.doesNotMatch(await promptAt(b, 'anew', { authorization: `Bearer ${again}` }), /cellar/)
   })
 
-  test('a server that is killed in the midst of appends loses and doubles nothing', async () => {
+  test('a server killed during appends loses and doubles nothing', async () => {
     const sessions = await make('killed-1', 'killed-2')
     const appending = appendMany(sessions, 8, 20)
     const first = await append(servers, sessions[0]!, 'before')
@@ -156,7 +156,7 @@ describe('three servers on one database', { skip: noPostgres }, () => {
     await checkHistory(history, sessions)
   })
 
-  test('a database that stands still for a while loses and doubles nothing', async () => {
+  test('a paused database loses and doubles nothing', async () => {
     const sessions = await make('paused-1', 'paused-2')
     const appending = appendMany(sessions, 8, 20)
     const first = await append(servers, sessions[0]!, 'before')
@@ -178,7 +178,7 @@ describe('three servers on one database', { skip: noPostgres }, () => {
       body: JSON.stringify({ model: 'gpt-4.1', messages, stream }),
     })
 
-  test('a conversation through the proxy goes on at any server, also when one dies in its stream', async () => {
+  test('a conversation through the proxy continues at any server, even if one dies in its stream', async () => {
     const known = await names()
     const messages = [{ role: 'user', content: 'Name the planets, one after the other.' }]
     for (let turn = 0; turn < 6; turn++) {
@@ -211,7 +211,7 @@ describe('three servers on one database', { skip: noPostgres }, () => {
       ...(body ? { body: JSON.stringify(body) } : {}),
     })
 
-  test("an agent's turn is followed and approved at other servers", async () => {
+  test("an agent's turn can be followed and approved at other servers", async () => {
     const [a, b, c] = servers.running as [Server, Server, Server]
     answer = body => (body.includes('"role":"tool"') ? { text: 'done' } : runIt)
     const turn = await post(a, 'approved/turns', { text: 'run it' })
@@ -233,7 +233,7 @@ describe('three servers on one database', { skip: noPostgres }, () => {
     return last?.type === 'done' ? last.reason : undefined
   }
 
-  test("a server that dies in an agent's turn leaves a session in which another goes on", async () => {
+  test("a server that dies during an agent's turn leaves a session in which another can continue", async () => {
     const [a, b] = servers.running as [Server, Server]
     answer = () => ({ text: 'half of what it was going to say', stallAfter: 3 })
     const turn = await post(a, 'orphan/turns', { text: 'say something long' })

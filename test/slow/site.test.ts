@@ -1,4 +1,4 @@
-/** The site of docs/ builds: no link leads nowhere, and there are a search and a list for programs that read it. */
+/** The site of docs/ builds: without dead links, with a search and a list for programs that read it. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const skip = !existsSync(join(ROOT, 'site/node_modules')) && 'the parts of the site are not here (npm run site:install)'
 
 test('the site builds, with a page for each of docs/, a search and llms.txt', { skip }, () => {
-  // VitePress ends with an error at a link to a page that is not there.
+  // VitePress fails on a link to a missing page.
   execFileSync('npm', ['run', 'site'], { cwd: ROOT, stdio: 'pipe' })
   const built = (path: string) => readFileSync(join(ROOT, 'site/dist', path), 'utf8')
   const pages = globSync('*.md', { cwd: join(ROOT, 'docs') }).map(name => name.replace(/\.md$/, ''))

@@ -52,7 +52,7 @@ describe('real transcripts', { skip }, () => {
       assert.deepEqual(found.problems, [])
     })
 
-    test(`${counted.file} gives sessions that a ledger takes`, async () => {
+    test(`${counted.file} gives sessions that a ledger accepts`, async () => {
       const { sessions } = await readTranscript(`${folder}${counted.file}`)
       assert.deepEqual(await sessionsOneByOne(`${folder}${counted.file}`), sessions)
       for (const session of sessions) {
@@ -70,12 +70,12 @@ type Found = {
   format: string
   conversations: number
   compactions: number
-  /** The file begins behind a compaction. */
+  /** The file begins after a compaction. */
   continues: boolean
   calls: number
   results: number
   errors: number
-  /** Answers to a call that could not be understood, which stand as text. */
+  /** Answers to an invalid call, which are stored as text. */
   complaints: number
   parallel: number
   users: number
@@ -137,13 +137,13 @@ const COMPLAINT: Record<string, RegExp> = {
 }
 
 function checkUsers(users: number, counted: Counted): void {
-  // These have more in the user's place: what the client added, a history that was sent again, complaints, demos.
+  // These have more user messages: added by the client, resent history, complaints, demos.
   const more = ['claude-code', 'codex', 'mini-swe-agent', 'swe-agent', 'openhands', 'pi'].includes(counted.format)
   if (more) assert.ok(users >= (counted.format === 'openhands' ? counted.conversations : counted.user_turns))
   else assert.equal(users, counted.user_turns)
 }
 
-/** aider's file is text: nothing of it may be missing, but for the marks of the format. */
+/** aider's file is text: nothing of it may be missing, except the marks of the format. */
 async function checkAider(counted: Counted): Promise<void> {
   const path = `${folder}${counted.file}`
   const { format, sessions, problems } = await readTranscript(path)
@@ -166,7 +166,7 @@ function resultText({ output }: ToolResultPart): string {
   return typeof output === 'string' ? output : output.map(part => (part.type === 'text' ? part.text : '')).join('\n')
 }
 
-/** A search that the provider made by itself: counted as a call, without an id or a result. */
+/** A search by the provider itself: counted as a call, without an id or a result. */
 function isWebSearch(part: Part): boolean {
   return part.type === 'raw' && (part.value as { type?: string }).type === 'web_search_call'
 }

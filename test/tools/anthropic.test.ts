@@ -14,7 +14,7 @@ async function makeMemory() {
   return { ...box, say: (input: Record<string, unknown>) => box.run(memory, input) }
 }
 
-test('text editor: view numbers the lines, of a range too', async () => {
+test('text editor: view numbers the lines, also of a range', async () => {
   const { run, put } = await makeSandbox()
   await put('a.py', 'one\ntwo\nthree\nfour')
   assert.equal((await run(editor, { command: 'view', path: 'a.py' })).text, '1: one\n2: two\n3: three\n4: four')
@@ -115,7 +115,7 @@ test('memory: view of the directory and of a file', async () => {
   })
 })
 
-test('text editor: create over a file that nobody read warns, as write_file does', async () => {
+test('text editor: create over a file that was not read warns, like write_file', async () => {
   const { run, put } = await makeSandbox()
   await put('a.txt', 'old')
   const create = { command: 'create', path: 'a.txt', file_text: 'new' }
@@ -137,7 +137,7 @@ test('memory: create, and not over a file', async () => {
   assert.equal(await get('a/notes.md'), 'one\n')
 })
 
-test('memory: str_replace shows a snippet, and says why not', async () => {
+test('memory: str_replace shows a snippet, or the reason for a refusal', async () => {
   const { say, put, get } = await makeMemory()
   await put('n.md', 'a\nb\nc\nd\ne\nf\n')
   const replace = (old_str: string, new_str = 'x') =>

@@ -15,7 +15,7 @@ test('a command gives its output and its exit code', async () => {
   assert.equal((await run(runCommand, { command: 'true' })).text, '[exit code 0]')
 })
 
-test('it runs in the root or a folder below it, and nowhere else', async () => {
+test('a command runs in the root or a folder below it, and nowhere else', async () => {
   const { root, run, put } = await makeSandbox()
   await put('sub/x', '')
   assert.equal((await run(runCommand, { command: 'pwd -P' })).text, `${root}\n[exit code 0]`)
@@ -24,12 +24,12 @@ test('it runs in the root or a folder below it, and nowhere else', async () => {
     assert.equal((await run(runCommand, { command: 'pwd', cwd })).isError, true)
 })
 
-test('it gets no input', async () => {
+test('a command gets no input', async () => {
   const { run } = await makeSandbox()
   assert.equal((await run(runCommand, { command: 'cat; echo end' })).text, 'end\n[exit code 0]')
 })
 
-test('at the time limit it is ended with everything it started', async () => {
+test('at the time limit a command and all its processes are ended', async () => {
   const { root, run } = await makeSandbox()
   const command = 'sleep 600 & echo $! > child; echo started; sleep 600'
   const result = await run(runCommand, { command, timeout_seconds: 0.5 })
@@ -37,14 +37,14 @@ test('at the time limit it is ended with everything it started', async () => {
   await gone(Number(readFileSync(join(root, 'child'), 'utf8')))
 })
 
-test('a process that ignores the polite signal is ended all the same', async () => {
+test('a process that ignores the first signal is killed', async () => {
   const { run } = await makeSandbox()
   const command = 'trap "" TERM; echo deaf; while :; do sleep 0.1; done'
   const result = await run(runCommand, { command, timeout_seconds: 0.3 })
   assert.match(result.text, /^deaf\n\[timed out/)
 })
 
-test('what a command leaves in the background is ended, and does not hold the result up', async () => {
+test('background processes of a command are ended, and do not delay the result', async () => {
   const { root, run } = await makeSandbox()
   const result = await run(runCommand, { command: 'sleep 600 & echo $! > child; echo done' })
   assert.equal(result.text, 'done\n[exit code 0]')
@@ -62,7 +62,7 @@ test('long output keeps its beginning and its end', async () => {
   assert.equal((await run(runCommand, { command: 'echo short' })).whole, undefined)
 })
 
-test('bounded text is bounded while it grows, and whole when it is short', () => {
+test('bounded text is limited while it grows, and whole if it is short', () => {
   const kept = new BoundedText(10)
   for (const part of ['ab', 'cd', 'efghij']) kept.add(part)
   assert.equal(kept.toString(), 'abcdefghij')
@@ -70,7 +70,7 @@ test('bounded text is bounded while it grows, and whole when it is short', () =>
   assert.equal(kept.toString(), 'abcde\n... [10,000 of 10,010 chars left out] ...\n56789')
 })
 
-test('a cancelled call ends the command and is thrown', async () => {
+test('a cancelled call ends the command and throws', async () => {
   const { context, root } = await makeSandbox()
   const controller = new AbortController()
   const command = 'echo $$ > shell; mv shell begun; sleep 600'
@@ -81,14 +81,14 @@ test('a cancelled call ends the command and is thrown', async () => {
   await gone(Number(readFileSync(join(root, 'begun'), 'utf8')))
 })
 
-test('a call that was cancelled before it began starts nothing', async () => {
+test('a call that was cancelled before its start runs nothing', async () => {
   const { context } = await makeSandbox()
   const stopped = { ...context, signal: AbortSignal.abort() }
   await assert.rejects(runTool(runCommand, { command: 'touch begun' }, stopped), { name: 'AbortError' })
   assert.equal((await runTool(runCommand, { command: 'ls' }, context)).text.includes('begun'), false)
 })
 
-test('secrets of the environment stay out, by name and by value', async () => {
+test('secrets are removed from the environment, by name and by value', async () => {
   const env = {
     PATH: process.env.PATH,
     LANG: 'C',
@@ -114,7 +114,7 @@ test('secrets of the environment stay out, by name and by value', async () => {
   assert.doesNotMatch(text, /TOKEN|API_KEY|PASSWORD|ghp_/)
 })
 
-/** Resolves once a process is gone or a zombie; a process that stays fails the test by its time limit. */
+/** Resolves after a process is gone or a zombie; a process that stays fails the test by its time limit. */
 async function gone(pid: number): Promise<void> {
   for (;;) {
     try {

@@ -11,7 +11,7 @@ import { makeSandbox } from './sandbox.ts'
 
 const WRITER = join(import.meta.dirname, 'writer.ts')
 
-test('1,000 edits of one file by five processes are all there', { timeout: 600_000 }, async () => {
+test('1,000 edits of one file by five processes are all kept', { timeout: 600_000 }, async () => {
   const { root, put, get } = await makeSandbox()
   await put('log.md', 'begin\n<end>\n')
   const names = ['a', 'b', 'c', 'd', 'e']
@@ -22,7 +22,7 @@ test('1,000 edits of one file by five processes are all there', { timeout: 600_0
   assert.deepEqual([lines[0], lines.at(-2), lines.at(-1)], ['begin', '<end>', ''])
 })
 
-test('changes within one process that start together are all there', async () => {
+test('concurrent changes within one process are all kept', async () => {
   const { run, put, get } = await makeSandbox()
   await put('log.md', '')
   const numbers = Array.from({ length: 100 }, (_, i) => i)
@@ -48,7 +48,7 @@ test('a file reached by two paths has one lock', async () => {
   assert.equal(await get('a/log.md'), 'x'.repeat(60))
 })
 
-test('a writer that does not lock is not overwritten: the change is computed again', async () => {
+test('a write of a program without locks is not overwritten, because the change is computed again', async () => {
   const { root, put, get } = await makeSandbox()
   await put('notes.md', 'one\n')
   let calls = 0
@@ -60,7 +60,7 @@ test('a writer that does not lock is not overwritten: the change is computed aga
   assert.equal(calls, 2)
 })
 
-test('a file that appears while it is being created is not overwritten', async () => {
+test('a file that appears during its creation is not overwritten', async () => {
   const { root, get } = await makeSandbox()
   await changeFile({ root: await openRoot(root), path: 'new.md' }, {}, now => {
     if (now === null) writeFileSync(join(root, 'new.md'), 'theirs\n')
@@ -69,7 +69,7 @@ test('a file that appears while it is being created is not overwritten', async (
   assert.equal(await get('new.md'), 'theirs\nours\n')
 })
 
-test('a file that changes on every look is given up, unchanged by us', async () => {
+test('a file that changes at every read is given up and not changed by us', async () => {
   const { root, put } = await makeSandbox()
   await put('busy.md', '')
   let n = 0
@@ -81,7 +81,9 @@ test('a file that changes on every look is given up, unchanged by us', async () 
   assert.doesNotMatch(await readFile(join(root, 'busy.md'), 'utf8'), /ours/)
 })
 
-test('kill -9 at any moment leaves an old or a new version, no lock and no litter', { timeout: 600_000 }, async () => {
+test('kill -9 at any moment leaves an old or a new version, no lock and no temporary files', {
+  timeout: 600_000,
+}, async () => {
   const { root, run, put, get } = await makeSandbox()
   await put('big.txt', `${'0'.repeat(200_000)}\n`)
   await put('log.md', '<end>\n')
@@ -101,7 +103,7 @@ test('kill -9 at any moment leaves an old or a new version, no lock and no litte
       `round ${round}: acknowledged and lost`,
     )
   }
-  // A process that comes after them is not held up and tidies up.
+  // A later process is not blocked, and removes temporary files.
   const tidy = startWriter(root, 'log.md', 'tidy', 1, 'edit')
   assert.deepEqual(await tidy.done, ['tidy-0'])
   assert.deepEqual((await readdir(root)).sort(), ['big.txt', 'log.md'])
@@ -110,7 +112,7 @@ test('kill -9 at any moment leaves an old or a new version, no lock and no litte
 
 type Writer = { done: Promise<string[]>; acknowledges: (count: number) => Promise<void>; kill: () => void }
 
-/** `done` gives the acknowledged lines once the process has ended. */
+/** `done` gives the acknowledged lines after the process has ended. */
 function startWriter(root: string, path: string, name: string, count: number, mode: string): Writer {
   const child = spawn(process.execPath, [WRITER, root, path, name, String(count), mode], {
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -26,7 +26,7 @@ const FILE_TOOLS: [Tool, Record<string, unknown>][] = [
   [undoEdit, {}],
 ]
 
-/** Each path would lead outside, or to something that is not a plain file. */
+/** Each path would lead outside, or to a special file. */
 const ESCAPES: [name: string, path: (box: Sandbox) => string][] = [
   ['a parent folder', () => '../outside/secret.txt'],
   ['a parent folder in the middle', () => 'sub/../../outside/secret.txt'],
@@ -68,7 +68,7 @@ const ESCAPES: [name: string, path: (box: Sandbox) => string][] = [
   ['three dots', () => '.../outside/secret.txt'],
 ]
 
-test('no file tool follows a path out of the root, or opens what is not a plain file', async () => {
+test('no file tool follows a path out of the root, or opens a special file', async () => {
   const box = await makeSandbox()
   await furnish(box)
   const before = fingerprint(box)
@@ -108,7 +108,7 @@ test('links inside the root work, and stay links', async () => {
   assert.equal((await run(readFile, { path: 'file' })).text, 'two')
 })
 
-test('absolute paths inside the root work, through a linked root too', async () => {
+test('absolute paths inside the root work, also through a linked root', async () => {
   const box = await makeSandbox()
   await box.put('notes.txt', 'one')
   const linked = `${box.root}-link`
@@ -119,7 +119,7 @@ test('absolute paths inside the root work, through a linked root too', async () 
   assert.equal((await box.run(readFile, { path: 'x/../notes.txt' })).text, 'one')
 })
 
-test('".." is resolved in the text of the path, so a link before it leads nowhere else', async () => {
+test('".." is resolved in the text of the path, so a link before it cannot redirect it', async () => {
   const box = await makeSandbox()
   await furnish(box)
   await box.run(writeFile, { path: 'folder-link/../outside/secret.txt', content: 'ours' })
@@ -137,7 +137,7 @@ test('a write never changes a file outside through a hard link', async () => {
 
 const skip = process.platform === 'linux' ? false : 'only Linux lets Node work like openat'
 
-test('links that are swapped in between check and use lead nowhere', { timeout: 600_000, skip }, async () => {
+test('links swapped between check and use do not lead outside', { timeout: 600_000, skip }, async () => {
   const { root, outside, run } = await makeSandbox()
   writeFileSync(join(outside, 'file.txt'), 'outside')
   const swapper = spawn(process.execPath, [join(import.meta.dirname, 'swapper.ts'), root, outside], {

@@ -43,7 +43,7 @@ async function idOf(session: Session, beginning: string): Promise<string> {
   return part.hash
 }
 
-test('replace shows the replacement between start and end, and says what was saved and how to take it back', async () => {
+test('replace puts the text between start and end, and reports the savings and how to undo it', async () => {
   const session = await open([`before\n${LOG}\nafter`])
   const result = await context(session, 'replace', [
     { start: 'START_DEBUG_LOG', end: 'END_DEBUG_LOG', replacement: '…' },
@@ -56,7 +56,7 @@ test('replace shows the replacement between start and end, and says what was sav
   assert.match(await shownText(session), /before\n…\nafter/)
 })
 
-test('one call may discard, distill and replace, and does all of it or nothing', async () => {
+test('one call may discard, distill and replace, and is applied whole or not at all', async () => {
   const session = await open([LOG, CONFIG, `kept ${LOG.replaceAll('DEBUG', 'INFO')}`])
   const [log, config] = [await idOf(session, 'START_DEBUG'), await idOf(session, '{"verbose"')]
   const replace = { start: 'START_INFO_LOG', end: 'END_INFO_LOG', replacement: '[info]' }
@@ -76,7 +76,7 @@ test('one call may discard, distill and replace, and does all of it or nothing',
   assert.match(after, /kept \[info\]/)
 })
 
-test('errors say what to do, and nothing is changed', async () => {
+test('errors say what to do, and nothing changes', async () => {
   const session = await open([
     LOG,
     `${LOG} and again`,
@@ -109,7 +109,7 @@ test('errors say what to do, and nothing is changed', async () => {
   assert.equal(session.edits().length, 0)
 })
 
-test('what suggest gives can be passed to replace as it is, even when the suggestion itself is in view', async () => {
+test('an operation from suggest can be passed to replace unchanged, even when the suggestion is in view', async () => {
   const trace = `TypeError: x is not a function\n${Array.from({ length: 40 }, (_, i) => `    at handler${i} (/app/src/file${i}.js:${i}:7)`).join('\n')}\nexit 1`
   const session = await open([trace])
   const { text } = await context(session, 'suggest')
@@ -121,7 +121,7 @@ test('what suggest gives can be passed to replace as it is, even when the sugges
   assert.match(await shownText(session), /TypeError: x is not a function\n *\[stack trace: \d+ lines\]\nexit 1/)
 })
 
-test('list names the largest parts and the edits in force', async () => {
+test('list names the largest parts and the active edits', async () => {
   const session = await open([LOG, CONFIG])
   const log = await idOf(session, 'START_DEBUG')
   assert.match(
@@ -135,7 +135,7 @@ test('list names the largest parts and the edits in force', async () => {
   )
 })
 
-test('undo takes back the last call, or the edits that are named; redo puts them in force again', async () => {
+test('undo reverts the last call, or the named edits; redo applies them again', async () => {
   const session = await open([LOG, CONFIG, `${LOG} third`])
   const before = await shownText(session)
   const [log, config] = [await idOf(session, 'START_DEBUG'), await idOf(session, '{"verbose"')]
@@ -154,7 +154,7 @@ test('undo takes back the last call, or the edits that are named; redo puts them
   })
 })
 
-test('restore gives the original in the result and leaves the view alone', async () => {
+test('restore gives the original in the result and does not change the view', async () => {
   const session = await open([LOG])
   const log = await idOf(session, 'START_DEBUG')
   await context(session, 'discard', [[log]])
@@ -165,7 +165,7 @@ test('restore gives the original in the result and leaves the view alone', async
   assert.match((await context(session, 'restore')).text, /restore takes ids/)
 })
 
-test('a shortened result that held an image says so, and restore says how to see it again', async () => {
+test('a shortened result that had an image says so, and restore says how to see the image again', async () => {
   const session = await open([])
   const image = { type: 'image' as const, mediaType: 'image/png', data: 'AAAA' }
   const [call, result] = step('shot', 'screenshot', {}, '')
@@ -184,7 +184,7 @@ test('a shortened result that held an image says so, and restore says how to see
   assert.match((await context(session, 'restore', [[id]])).text, /\[in view, in entry 2\]$/)
 })
 
-test('what the user hid an agent can neither undo, nor restore, nor read by recall', async () => {
+test('an agent cannot undo, restore or recall text that the user has hidden', async () => {
   const session = await open([`API_KEY=sk-very-secret-value-of-the-user\n${CONFIG}`])
   const id = await idOf(session, 'API_KEY')
   const [edit] = await session.apply([
@@ -200,7 +200,7 @@ test('what the user hid an agent can neither undo, nor restore, nor read by reca
   assert.match((await runTool(recallTool, { text: id }, { session })).text, /The user hid/)
 })
 
-test('recall says what is in view and what is not, with ids that restore takes', async () => {
+test('recall marks hits in view, and gives ids for restore', async () => {
   const session = await open([`${LOG} the offset is seven`, 'the offset is nine'])
   const log = await idOf(session, 'START_DEBUG')
   await context(session, 'discard', [[log]])
@@ -215,7 +215,7 @@ test('recall says what is in view and what is not, with ids that restore takes',
   assert.match((await runTool(recallTool, { query: 'nowhere' }, { session })).text, /^Nothing was found/)
 })
 
-test('recall goes on from a hit to what stood around it and to its text', async () => {
+test('recall continues from a hit to its neighbours and to its text', async () => {
   const session = await open([`${LOG} the offset is seven`, 'x'.repeat(25_000)])
   const id = await idOf(session, 'START_DEBUG')
   const near = await runTool(recallTool, { around: id }, { session })
@@ -232,7 +232,7 @@ test('recall goes on from a hit to what stood around it and to its text', async 
   assert.match((await runTool(recallTool, { query: 'x', since: 'soon' }, { session })).text, /is not a time/)
 })
 
-test('recall searches other sessions only where the user may see them', async () => {
+test('recall searches other sessions only if the user may see them', async () => {
   const home = await openPalimpsest({ home: ':memory:' })
   const pal = home.of('ann')
   const said = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
@@ -277,7 +277,7 @@ test('recall searches the sessions of one project', async () => {
   assert.match(nowhere.text, /Only this session was searched: its folder is not known/)
 })
 
-test('an agent in the middle of its tool loop can edit its context while the call to do so is open', async () => {
+test('an agent in its tool loop can edit its context while that call is open', async () => {
   const session = await open([LOG], { ids: 1000 })
   await session.view()
   const id = /\[id (\w{8})\]/.exec(await shownText(session))?.[1]
@@ -295,7 +295,7 @@ test('an agent in the middle of its tool loop can edit its context while the cal
   assert.match(await shownText(session), /\[Discarded: result of bash/)
 })
 
-test('an edit keeps the reason that the agent gave, and what is discarded is not discarded again', async () => {
+test("an edit keeps the agent's reason, and a discarded part is not discarded again", async () => {
   const session = await open([LOG, CONFIG])
   const log = await idOf(session, 'START_DEBUG_LOG')
   const input = { action: 'discard', targets: [[log]], reason: 'The pool works.' }
@@ -307,7 +307,7 @@ test('an edit keeps the reason that the agent gave, and what is discarded is not
   assert.equal((await context(session, 'distill', [[log, 'The pool works.']])).isError, undefined)
 })
 
-test('without a reason, what the agent says with its call is the reason', async () => {
+test("without a reason, the agent's text before the call is the reason", async () => {
   const session = await open([LOG, CONFIG])
   const log = await idOf(session, 'START_DEBUG_LOG')
   const config = await idOf(session, CONFIG.slice(0, 15))
@@ -328,7 +328,7 @@ test('without a reason, what the agent says with its call is the reason', async 
   assert.equal(session.edits().at(-1)?.edit.why, 'discard')
 })
 
-test('the price of a discard is said before, and nothing is changed by asking', async () => {
+test('the price of a discard can be requested first, without a change', async () => {
   await using pal = await openPalimpsest({ home: ':memory:' })
   const session = await openSmall(pal)
   await session.view({ plan: false })
@@ -344,7 +344,7 @@ test('the price of a discard is said before, and nothing is changed by asking', 
   assert.match(unknown.text, /Nothing in view has the id ffffffff/)
 })
 
-test('the session of the conversation is found by its name; what its compaction dropped is put back, but nothing hidden', async () => {
+test('a session can be named; text that its compaction dropped is restored, but nothing that the user has hidden', async () => {
   await using pal = await openPalimpsest({ home: ':memory:' })
   const say = (role: 'user' | 'assistant', text: string): Message => ({ role, parts: [{ type: 'text', text }] })
   const before = await pal.session('claude-1', { planner: 'none' })

@@ -14,7 +14,7 @@ const edit = async (content: string | Uint8Array, old_string: string, new_string
   return { ...result, content: await get('notes.md') }
 }
 
-test('one match is replaced, and the result says how much', async () => {
+test('a single match is replaced, and the result says how much changed', async () => {
   const result = await edit('Status: Initializing\n', 'Initializing', 'Phase 2 complete')
   assert.deepEqual(result, {
     text: 'Edited notes.md: replaced 12 chars with 16 chars',
@@ -22,7 +22,7 @@ test('one match is replaced, and the result says how much', async () => {
   })
 })
 
-test('arguments may have the names that models know from elsewhere, and unknown ones are told', async () => {
+test('arguments may have names that models know from other tools, and unknown ones are reported', async () => {
   const { run, put, get } = await makeSandbox()
   await put('notes.md', 'one two')
   await run(editFile, { file_path: 'notes.md', old_str: 'one', new_str: '1' })
@@ -61,7 +61,7 @@ const LITERAL = [
   '{{x}}',
 ]
 
-test('patterns and escapes are plain text on both sides', async () => {
+test('patterns and escapes are plain text in both strings', async () => {
   for (const text of LITERAL) {
     assert.equal((await edit('<x>', 'x', text)).content, `<${text}>`)
     assert.equal((await edit(`<${text}>`, text, '$&')).content, '<$&>')
@@ -79,7 +79,7 @@ test('no match is an error that shows the nearest lines', async () => {
   assert.equal(result.content, 'alpha\nconst total = sum(values)\nomega\n')
 })
 
-test('no match names the usual reason', async () => {
+test('without a match the usual reason is named', async () => {
   const reasons: [string, string, RegExp][] = [
     ['if (a) {\n\treturn b\n}\n', 'if (a) {\n    return b\n}', /Line 1 has it with other whitespace/],
     ['x\n\n  y  z\n', 'y z', /Line 3 has it with other whitespace/],
@@ -106,7 +106,7 @@ test('several matches are an error with their number and lines', async () => {
   assert.equal(result.content, 'x = 1\ny\nx = 1\n')
 })
 
-test('two matches on one line are two, and overlapping ones count', async () => {
+test('two matches on one line count as two, and overlapping ones count too', async () => {
   assert.match((await edit('ab ab', 'ab', 'x')).text, /appears 2 times/)
   assert.match((await edit('aaa', 'aa', 'x')).text, /appears 2 times/)
   assert.match((await edit('ababa', 'aba', 'x')).text, /appears 2 times/)
@@ -118,14 +118,14 @@ test('an empty old_string, or one that equals new_string, is refused', async () 
   assert.match((await edit('x', 'x', 'x')).text, /are the same/)
 })
 
-test('a file that is not there is not created', async () => {
+test('a missing file is not created', async () => {
   const { root, run } = await makeSandbox()
   const result = await run(editFile, { path: 'a/notes.md', old_string: 'a', new_string: 'b' })
   assert.deepEqual(result, { text: 'File not found: a/notes.md', isError: true })
   assert.deepEqual(readdirSync(root), [])
 })
 
-test('CRLF stays: plain line breaks match and are written as CRLF', async () => {
+test('CRLF is kept: plain line breaks match it and are written as CRLF', async () => {
   assert.equal((await edit('a\r\nb\r\nc\r\n', 'a\nb', 'x\ny\nz')).content, 'x\r\ny\r\nz\r\nc\r\n')
   assert.equal((await edit('a\r\nb\r\n', 'b', 'x\ny')).content, 'a\r\nx\r\ny\r\n')
   assert.equal((await edit('a\r\nb\r\n', 'a\r\nb', 'x\r\ny')).content, 'x\r\ny\r\n')
@@ -136,12 +136,12 @@ test('mixed line endings are matched literally', async () => {
   assert.equal((await edit('a\r\nb\nc\n', 'a\nb', 'x')).isError, true)
 })
 
-test('a byte order mark stays where it is', async () => {
+test('a byte order mark stays in place', async () => {
   assert.equal((await edit('\uFEFFtitle\n', 'title', 'Title')).content, '\uFEFFTitle\n')
   assert.equal((await edit('\uFEFFall', 'all', '')).content, '\uFEFF')
 })
 
-test('mode and owner stay', async t => {
+test('mode and owner are kept', async t => {
   const { root, run, put } = await makeSandbox()
   await put('run.sh', 'echo one\n')
   chmodSync(join(root, 'run.sh'), 0o754)
@@ -153,7 +153,7 @@ test('mode and owner stay', async t => {
   assert.deepEqual([after.mode, after.uid, after.gid], [before.mode, before.uid, before.gid])
 })
 
-test('a read-only file is left alone', async () => {
+test('a read-only file is not changed', async () => {
   const { root, run, put, get } = await makeSandbox()
   await put('notes.md', 'one')
   chmodSync(join(root, 'notes.md'), 0o444)
@@ -162,7 +162,7 @@ test('a read-only file is left alone', async () => {
   assert.equal(await get('notes.md'), 'one')
 })
 
-test('what is not UTF-8 text is refused and not changed', async () => {
+test('a file that is not UTF-8 text is refused and not changed', async () => {
   const cases: [Uint8Array, RegExp][] = [
     [Uint8Array.of(0x61, 0xff, 0x62), /not valid UTF-8/],
     [Uint8Array.of(0x61, 0xc0, 0x80, 0x62), /not valid UTF-8/],
@@ -179,25 +179,25 @@ test('what is not UTF-8 text is refused and not changed', async () => {
   }
 })
 
-test('half a surrogate pair and NUL are not written', async () => {
+test('half a surrogate pair and NUL are refused', async () => {
   assert.match((await edit('x', 'x', '\ud83d')).text, /a lone surrogate/)
   assert.match((await edit('x', 'x', 'a\0b')).text, /NUL/)
 })
 
-test('a long line and a long run of one character cost no more than their length', async () => {
+test('a long line and a long run of one character take at most linear time', async () => {
   const long = 'a'.repeat(1_000_000)
   assert.match((await edit(`${long}b`, 'ab', 'c')).text, /replaced 2 chars with 1 chars/)
   assert.match((await edit(long, 'a'.repeat(400_000), 'c')).text, /appears 600001 times/)
   assert.equal((await edit(long, `b${'a'.repeat(400_000)}`, 'c')).isError, true)
 })
 
-/** Small alphabets make repeats, overlaps and line ends likely. */
+/** Small alphabets make repeats, overlaps and line endings likely. */
 const texts = fc.string({
   unit: fc.constantFrom('a', 'b', '\n', '\r\n', '$&', '$', '\\', '😀', 'é', 'e\u0301', ' '),
   maxLength: 40,
 })
 
-test('law: a replacement is what stands before, the new text, and what stands after', () => {
+test('law: the result is the text before the match, the new text, and the text after it', () => {
   fc.assert(
     fc.property(texts, texts, texts, texts, (before, old, after, fresh) => {
       fc.pre(old !== '' && !old.includes('\n') && !fresh.includes('\n'))
@@ -211,7 +211,7 @@ test('law: a replacement is what stands before, the new text, and what stands af
   )
 })
 
-test('in a file with CRLF, texts without a carriage return mean CRLF; one that has it is meant as it is, and so is the new one', () => {
+test('in a file with CRLF, plain line breaks mean CRLF, but a text with a carriage return is taken literally', () => {
   const text = 'one\r\ntwo\r\nthree\r\n'
   const replaced = (old: string, fresh: string) => {
     const result = replaceUnique(text, old, fresh)
@@ -225,9 +225,9 @@ test('in a file with CRLF, texts without a carriage return mean CRLF; one that h
 test('law: replacing and replacing back restores the text', () => {
   fc.assert(
     fc.property(texts, texts, texts, (text, old, fresh) => {
-      // New text gets the line ends of the file: where those are mixed, the way back has others.
+      // New text gets the line endings of the file; in a file with mixed ones, replacing back gives others.
       fc.pre(old !== '' && fresh !== '' && !(text.includes('\r\n') && /(^|[^\r])\n/.test(text)))
-      // Nor can a text that begins or ends between \r and \n be told from one that brings its own.
+      // A text that begins or ends between \r and \n cannot be distinguished from one with its own line ending.
       fc.pre(![old, fresh].some(piece => /^\n|\r$/.test(piece)) || !text.includes('\r'))
       const there = replaceUnique(text, old, fresh)
       if (there.type !== 'replaced') return
@@ -242,7 +242,7 @@ test('law: replacing and replacing back restores the text', () => {
   )
 })
 
-test('law: a file with CRLF throughout stays one', () => {
+test('law: a file with only CRLF keeps only CRLF', () => {
   const lines = fc.array(fc.string({ unit: fc.constantFrom('a', 'b', ' '), maxLength: 4 }), {
     minLength: 1,
     maxLength: 6,
@@ -256,10 +256,10 @@ test('law: a file with CRLF throughout stays one', () => {
   )
 })
 
-test('law: matches are found where a look at every place finds them', () => {
+test('law: matches are the same as in a search at every place', () => {
   const unit = fc.constantFrom('a', 'b')
   const parts = fc.string({ unit, minLength: 1, maxLength: 9 })
-  // The part itself, again and again and cut off: matches that overlap, and beginnings of matches.
+  // The part itself, repeated and cut off: matches that overlap, and beginnings of matches.
   const around = parts.chain(part => {
     const pieces = fc.array(
       fc.oneof(

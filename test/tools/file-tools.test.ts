@@ -16,14 +16,14 @@ import { listFiles, readFile, searchFiles } from '../../src/tools/read-files.ts'
 import * as fc from '../property.ts'
 import { makeSandbox } from './sandbox.ts'
 
-test('write_file creates a file with its folders and says its size', async () => {
+test('write_file creates a file with its folders and reports its size', async () => {
   const { run, get } = await makeSandbox()
   const result = await run(writeFile, { path: 'a/b/notes.md', content: `${'ä'.repeat(617)}` })
   assert.deepEqual(result, { text: 'Written: a/b/notes.md (1,234 bytes)' })
   assert.equal(await get('a/b/notes.md'), 'ä'.repeat(617))
 })
 
-test('write_file over a file that was not read is done, with a warning that names the atomic tools', async () => {
+test('write_file replaces an unread file, with a warning that names the atomic tools', async () => {
   const { run, put, get } = await makeSandbox()
   await put('notes.md', 'old')
   const { text, isError } = await run(writeFile, { path: 'notes.md', content: 'new' })
@@ -33,21 +33,21 @@ test('write_file over a file that was not read is done, with a warning that name
   assert.equal(await get('notes.md'), 'new')
 })
 
-test('write_file over a file that was read comes without a warning', async () => {
+test('write_file replaces a file that was read without a warning', async () => {
   const { run, put } = await makeSandbox()
   await put('notes.md', 'old')
   await run(readFile, { path: './notes.md' })
   assert.equal((await run(writeFile, { path: 'notes.md', content: 'new' })).text, 'Written: notes.md (3 bytes)')
 })
 
-test('a part of a file is not the file: the warning stays', async () => {
+test('write_file still warns if only a part of the file was read', async () => {
   const { run, put } = await makeSandbox()
   await put('notes.md', 'one\ntwo\n')
   await run(readFile, { path: 'notes.md', limit: 1 })
   assert.match((await run(writeFile, { path: 'notes.md', content: 'new' })).text, /Warning/)
 })
 
-test('write_file says when it changed line endings or took a byte order mark away', async () => {
+test('write_file reports changed line endings and a removed byte order mark', async () => {
   const { run, put } = await makeSandbox()
   await put('notes.md', '\uFEFFone\r\ntwo\r\n')
   const { text } = await run(writeFile, { path: 'notes.md', content: 'one\ntwo\n' })
@@ -55,14 +55,14 @@ test('write_file says when it changed line endings or took a byte order mark awa
   assert.match(text, /had CRLF line endings; now it has LF/)
 })
 
-test('write_file does not replace a binary file, which could not be brought back', async () => {
+test('write_file does not replace a binary file, because it could not be restored', async () => {
   const { root, run, put } = await makeSandbox()
   await put('image.png', Uint8Array.of(0x89, 0x50, 0, 1))
   assert.match((await run(writeFile, { path: 'image.png', content: 'x' })).text, /binary file/)
   assert.equal(statSync(join(root, 'image.png')).size, 4)
 })
 
-test('append_to_file and prepend_to_file add exactly what they get, and create what is missing', async () => {
+test('append_to_file and prepend_to_file add exactly the given text, and create missing files', async () => {
   const { run, get } = await makeSandbox()
   assert.equal((await run(appendToFile, { path: 'log.md', content: 'b\n' })).text, 'Appended 2 chars to log.md')
   assert.equal((await run(appendToFile, { path: 'log.md', content: '$&\n' })).text, 'Appended 3 chars to log.md')
@@ -70,7 +70,7 @@ test('append_to_file and prepend_to_file add exactly what they get, and create w
   assert.equal(await get('log.md'), 'a\nb\n$&\n')
 })
 
-test('append_to_file says when the text continues the last line', async () => {
+test('append_to_file reports that the text continues the last line', async () => {
   const { run, put, get } = await makeSandbox()
   await put('log.md', 'one')
   const { text } = await run(appendToFile, { path: 'log.md', content: 'two' })
@@ -87,7 +87,7 @@ test('append, prepend and update_section keep CRLF and the byte order mark', asy
   assert.equal(await get('log.md'), '\uFEFFtop\r\n\r\n# A\r\n\r\nnew\r\nlines\r\n')
 })
 
-test('update_section replaces what stands under a header and says so', async () => {
+test('update_section replaces the text under a header and reports it', async () => {
   const { run, put, get } = await makeSandbox()
   await put('workspace.md', '# W\n\n## Current State\n\nPhase: 1\n\n## Next\n\n- x\n')
   const result = await run(updateSection, {
@@ -102,7 +102,7 @@ test('update_section replaces what stands under a header and says so', async () 
   )
 })
 
-test('update_section that finds no header lists those there are', async () => {
+test('update_section lists the existing headers if none matches', async () => {
   const { run, put } = await makeSandbox()
   await put('workspace.md', '# W\n\n## Next\n')
   const result = await run(updateSection, { path: 'workspace.md', section_header: '## Status', new_content: 'x' })
@@ -110,7 +110,7 @@ test('update_section that finds no header lists those there are', async () => {
   assert.match(result.text, /Section "## Status" not found\. The headers are:\n# W\n {2}## Next/)
 })
 
-test('undo_edit takes changes back one by one, to a file that did not exist', async () => {
+test('undo_edit reverts changes one by one, back to a missing file', async () => {
   const { root, run, get } = await makeSandbox()
   await run(writeFile, { path: 'a.md', content: 'one\n' })
   await run(appendToFile, { path: 'a.md', content: 'two\n' })
@@ -127,7 +127,7 @@ test('undo_edit takes changes back one by one, to a file that did not exist', as
   assert.match((await run(undoEdit, { path: 'a.md' })).text, /^Nothing to undo/)
 })
 
-test('undo_edit refuses when somebody else has changed the file since', async () => {
+test('undo_edit refuses if another program has changed the file since', async () => {
   const { root, run, get } = await makeSandbox()
   await run(writeFile, { path: 'a.md', content: 'one\n' })
   writeFileSync(join(root, 'a.md'), 'theirs\n')
@@ -137,7 +137,7 @@ test('undo_edit refuses when somebody else has changed the file since', async ()
   assert.equal(await get('a.md'), 'theirs\n')
 })
 
-test('undo restores bytes: byte order mark, line endings, missing newline', async () => {
+test('undo_edit restores bytes: byte order mark, line endings, missing newline', async () => {
   for (const content of ['\uFEFFa\r\nb', 'a\rb\n\n', 'x']) {
     const { run, put, get } = await makeSandbox()
     await put('a.md', content)
@@ -147,14 +147,14 @@ test('undo restores bytes: byte order mark, line endings, missing newline', asyn
   }
 })
 
-test('a change that the journal cannot keep is not made', async () => {
+test('a change that the journal cannot record is not made', async () => {
   const journal = { ...memoryJournal(), record: () => Promise.reject(new Error('disk full')) }
   const { root, run } = await makeSandbox({ journal })
   await assert.rejects(run(writeFile, { path: 'a.md', content: 'x' }), /disk full/)
   assert.deepEqual(readdirSync(root), [])
 })
 
-test('law: any changes, undone as often as they were made, leave what was there', async () => {
+test('law: after any changes and as many undos, the file is as before', async () => {
   const change = fc.oneof(
     fc.record({ type: fc.constant('append'), text: fc.constantFrom('a', 'b\n') }),
     fc.record({ type: fc.constant('write'), text: fc.constantFrom('a', 'b\n', 'c') }),
@@ -179,7 +179,7 @@ test('law: any changes, undone as often as they were made, leave what was there'
   )
 })
 
-test('read_file gives plain text, and a note on how to read on', async () => {
+test('read_file gives plain text, and a note on how to continue', async () => {
   const { run, put } = await makeSandbox()
   await put('long.txt', Array.from({ length: 5000 }, (_, i) => `line ${i + 1}\n`).join(''))
   await put('short.txt', 'a\nb')
@@ -199,7 +199,7 @@ test('read_file gives plain text, and a note on how to read on', async () => {
   })
 })
 
-test('read_file is bounded in characters, within a line too', async () => {
+test('read_file is limited in characters, also within a line', async () => {
   const { run, put } = await makeSandbox()
   await put('wide.txt', `${'x'.repeat(30_000)}\n`.repeat(3))
   await put('huge.txt', '😀'.repeat(200_000))
@@ -210,7 +210,7 @@ test('read_file is bounded in characters, within a line too', async () => {
   assert.ok(huge.length < 51_000 && huge.isWellFormed())
 })
 
-test('what read_file shows of a file can be given to edit_file', async () => {
+test('text shown by read_file can be given to edit_file', async () => {
   const { run, put, get } = await makeSandbox()
   await put('crlf.txt', '\uFEFFone\r\ntwo\r\nthree\r\n')
   const { text } = await run(readFile, { path: 'crlf.txt' })
@@ -219,14 +219,14 @@ test('what read_file shows of a file can be given to edit_file', async () => {
   assert.equal(await get('crlf.txt'), '\uFEFF1\r\n2\r\nthree\r\n')
 })
 
-test('read_file of an empty file says so, of a missing one too', async () => {
+test('read_file reports an empty or missing file', async () => {
   const { run, put } = await makeSandbox()
   await put('empty.txt', '')
   assert.equal((await run(readFile, { path: 'empty.txt' })).text, '[empty.txt is empty]')
   assert.deepEqual(await run(readFile, { path: 'none.txt' }), { text: 'File not found: none.txt', isError: true })
 })
 
-test('list_files shows two levels, or what fits a glob at any depth', async () => {
+test('list_files shows two levels, or matches of a glob at any depth', async () => {
   const { run, put } = await makeSandbox()
   for (const path of ['b.md', 'a/one.ts', 'a/deep/er/two.ts', 'node_modules/x/i.js', '.git/HEAD']) await put(path, 'x')
   assert.deepEqual((await run(listFiles, {})).text.split('\n'), [
@@ -242,7 +242,7 @@ test('list_files shows two levels, or what fits a glob at any depth', async () =
   assert.equal((await run(listFiles, { glob: '*.go' })).text, 'No file fits *.go.')
 })
 
-test('list_files is bounded and says how many more there are', async () => {
+test('list_files is limited and gives the number of further files', async () => {
   const { run, put } = await makeSandbox()
   for (let i = 0; i < 520; i++) await put(`f${i}`, '')
   assert.match((await run(listFiles, {})).text, /\n\[20 more; give a path, a depth or a glob to see fewer\]$/)
@@ -263,7 +263,7 @@ test('search_files finds literal text with path and line', async () => {
   assert.equal((await run(searchFiles, { query: 'a\nb' })).isError, true)
 })
 
-test('search_files is bounded: number of lines and their width', async () => {
+test('search_files is limited in lines and in their width', async () => {
   const { run, put } = await makeSandbox()
   await put('many.txt', `${'needle\n'.repeat(150)}`)
   const many = (await run(searchFiles, { query: 'needle' })).text.split('\n')

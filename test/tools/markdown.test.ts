@@ -18,12 +18,12 @@ function problem(text: string, header: string, content = 'x'): string {
   return result.problem
 }
 
-test('headers are ATX and Setext ones', () => {
+test('headers can be ATX or Setext', () => {
   assert.deepEqual(names('# A\n## B ##\nC\n===\nD\nd\n---\n###### E\n'), ['# A', '## B', '# C', '## D d', '###### E'])
   assert.deepEqual(names('#no\n####### no\n#\n'), ['# '])
 })
 
-test('what looks like a header and is none', () => {
+test('lines that only look like headers are ignored', () => {
   const none = {
     'a code fence': '```\n# no\n```\n',
     'a tilde fence': '~~~ md\n# no\n```\n# no\n~~~\n',
@@ -49,7 +49,7 @@ test('what looks like a header and is none', () => {
   for (const [name, text] of Object.entries(none)) assert.deepEqual(names(text), [], name)
 })
 
-test('a header that is not there is answered with those that are, a hundred at most', () => {
+test('for a missing header the error lists existing ones, at most a hundred', () => {
   const text = Array.from({ length: 120 }, (_, i) => `## Part ${i}\n`).join('')
   const result = replaceSection(text, '## Nowhere', 'new')
   const said = JSON.stringify(result)
@@ -59,7 +59,7 @@ test('a header that is not there is answered with those that are, a hundred at m
   assert.match(JSON.stringify(replaceSection('no headers\n', '## Nowhere', 'new')), /there are no headers/)
 })
 
-test('a header follows right after what hides headers', () => {
+test('a header directly after a block that hides headers is found', () => {
   const after = ['```\nx\n```\n', '<!-- x -->\n', '---\na: b\n---\n', '- a\n- b\n', '> q\n', '    code\n', '<div>\n\n']
   for (const text of after) assert.deepEqual(names(`${text}# Yes\n`), ['# Yes'], JSON.stringify(text))
   assert.deepEqual(names('   -  a\n\n \tx\nYes\n===\n'), ['# Yes'], 'a tab goes to the next column of four')
@@ -73,12 +73,12 @@ test('a section ends at the next header of the same or a higher level', () => {
   assert.equal(replaced(text, '# E', 'new'), '# A\na\n## B\nb\n### C\nc\n## D\nd\n# E\nnew\n')
 })
 
-test('the sub-sections that went with a section are named', () => {
+test('the replaced sub-sections are named', () => {
   const result = replaceSection('## B\nb\n### C\n#### D\n', '## B', 'new')
   assert.deepEqual('subsections' in result && result.subsections, ['### C', '#### D'])
 })
 
-test('blank lines around the content stay', () => {
+test('blank lines around the content are kept', () => {
   assert.equal(replaced('## A\n\nold\n\n\n## B\n', '## A', '\nnew\n\n'), '## A\n\nnew\n\n\n## B\n')
   assert.equal(replaced('## A\nold', '## A', 'new\n'), '## A\nnew')
   assert.equal(replaced('## A\n## B\n', '## A', 'new'), '## A\n\nnew\n\n## B\n')
@@ -86,11 +86,11 @@ test('blank lines around the content stay', () => {
   assert.equal(replaced('## A\n\nold\n\n## B\n', '## A', ''), '## A\n\n## B\n')
 })
 
-test('new content is literal', () => {
+test('new content is taken literally', () => {
   assert.equal(replaced('# A\nx\n', '# A', '$& $1 \\n'), '# A\n$& $1 \\n\n')
 })
 
-test('a header is found by its text, with or without marks, however it is written', () => {
+test('a header is found by its text, with or without marks, in any style', () => {
   const text = 'Title\n=====\nx\n\n##   Sub  part ##\ny\n'
   for (const header of ['## Sub part', 'Sub part', '##  Sub  part  ##', ' ## Sub part ']) {
     assert.equal(replaced(text, header, 'new'), 'Title\n=====\nx\n\n##   Sub  part ##\nnew\n')
@@ -99,7 +99,7 @@ test('a header is found by its text, with or without marks, however it is writte
   assert.match(problem(text, '### Sub part'), /not found/)
 })
 
-test('a header that occurs twice asks for its path, and the path works', () => {
+test('a repeated header needs its path, and the path works', () => {
   const text = '# P\n## A\n### B\n1\n## C\n### B\n2\n'
   const asked = problem(text, '### B')
   assert.match(asked, /occurs 2 times\. Give the path of the section that you mean, as listed\./)
@@ -110,7 +110,7 @@ test('a header that occurs twice asks for its path, and the path works', () => {
   assert.match(problem('## A\n1\n## A\n2\n', '## A'), /unique piece of their text/)
 })
 
-test('a header may contain what separates a path', () => {
+test('a header may contain the separator of a path', () => {
   assert.equal(replaced('## a > b\nold\n', '## a > b', 'new'), '## a > b\nnew\n')
 })
 
@@ -127,7 +127,7 @@ test('content that would break the structure is refused', () => {
   assert.equal(replaced(text, '## A', '### C\nc'), '## A\n### C\nc\n\n## B\nb\n')
 })
 
-test('an underlined header after the section does not swallow the new content', () => {
+test('an underlined header after the section does not absorb the new content', () => {
   const text = '# A\n```\nx\n```\nB\n===\nb\n'
   assert.equal(replaced(text, '# A', 'words'), '# A\nwords\n\nB\n===\nb\n')
 })
@@ -151,7 +151,7 @@ const contents = fc
   .array(fc.constantFrom('text', '', '- item', '#### D', '```js\n# x\n```', '$&'), { maxLength: 4 })
   .map(parts => parts.join('\n'))
 
-/** Lines on which Marked reads as CommonMark says: of numbers inside a paragraph and of definitions it does not. */
+/** Lines on which Marked agrees with CommonMark; it does not for numbers inside a paragraph and for definitions. */
 const readAlike = fc.constantFrom(
   ...[
     '# A',
@@ -203,7 +203,7 @@ const readAlike = fc.constantFrom(
   ...['<!-- x -->', '<!-- a\n# b\n-->', '<div>', '<pre>\n# x\n</pre>'],
 )
 
-test('the headers of any text are those that another reader of CommonMark finds', () => {
+test('the headers of any text equal those of another CommonMark parser', () => {
   fc.assert(
     fc.property(fc.array(readAlike, { maxLength: 9 }), lines => {
       const text = `${lines.join('\n')}\n`
@@ -219,7 +219,7 @@ test('the headers of any text are those that another reader of CommonMark finds'
   )
 })
 
-test('law: only the section changes, other headers stay, and doing it twice is doing it once', () => {
+test('law: only the section changes, other headers stay, and a second run changes nothing', () => {
   fc.assert(
     fc.property(documents, contents, fc.nat(), (text, content, pick) => {
       const headings = readHeadings(text)

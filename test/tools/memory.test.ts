@@ -33,7 +33,7 @@ async function withBlock(body: string | undefined, work: (given: Given) => Promi
 
 const edit = (fields: Record<string, unknown>) => ({ block_label: 'student', reasoning: 'test', ...fields })
 
-test('blocks are listed with their labels and titles, or it says that there are none', () =>
+test('blocks are listed with labels and titles, or a message says that there are none', () =>
   withBlock(undefined, async ({ memory, call }) => {
     assert.deepEqual(await call('list_memory_blocks'), { text: 'No memory blocks exist for this user yet.' })
     await memory.set(USER, 'student', { title: 'Student Profile', body: '', by: BY })
@@ -43,7 +43,7 @@ test('blocks are listed with their labels and titles, or it says that there are 
     })
   }))
 
-test('a tutor has the same tools in words about a student', () =>
+test('a tutor has the same tools with texts about a student', () =>
   withBlock(undefined, async ({ context }) => {
     assert.doesNotMatch(JSON.stringify(memoryTools.map(toJsonSchema)), /student/)
     const [list, read] = memoryToolsFor('student')
@@ -121,7 +121,7 @@ const refused: [name: string, input: Record<string, unknown>, text: string][] = 
 ]
 
 for (const [name, input, text] of refused) {
-  test(`an edit with ${name} is refused in these words`, () =>
+  test(`an edit with ${name} is refused with this message`, () =>
     withBlock('The student likes math. The student also likes science.', async ({ memory, call }) => {
       assert.deepEqual(await call('propose_memory_edit', edit(input)), { text, isError: true })
       assert.deepEqual(await memory.proposals(USER), [])
@@ -136,7 +136,7 @@ test('the checks come in a fixed order', () =>
     assert.match((await call('propose_memory_edit', { ...all, old_string: 'a' })).text, /reasoning is required/)
   }))
 
-test('a store that fails is a result that says so', () =>
+test('a failing store gives a result with the error', () =>
   withBlock('x', async ({ memory, call }) => {
     await memory.close()
     assert.match((await call('list_memory_blocks')).text, /^Error listing memory blocks: /)
@@ -146,7 +146,7 @@ test('a store that fails is a result that says so', () =>
     assert.equal(failed.isError, true)
   }))
 
-test('text is added at either end on lines of its own', () =>
+test('text is added at the beginning or the end, on its own lines', () =>
   withBlock('likes math', async ({ memory, call }) => {
     const said = await call('propose_memory_append', edit({ text: 'plays chess', confidence: 'high' }))
     assert.match(said.text, /^Addition proposed for block 'student'\. The user will be asked/)
@@ -159,7 +159,7 @@ test('text is added at either end on lines of its own', () =>
     assert.equal((await call('propose_memory_append', edit({ text: '' }))).text, 'Error: text cannot be empty.')
   }))
 
-test('a section is replaced, and a section that is not there is an error', () =>
+test('a section is replaced, and a missing section is an error', () =>
   withBlock('# A\n\n## Goals\n\nold\n\n## Other\n\nstays\n', async ({ memory, call }) => {
     await call('propose_memory_section', edit({ header: '## Goals', content: 'new' }))
     const [proposal] = await memory.proposals(USER)
@@ -170,7 +170,7 @@ test('a section is replaced, and a section that is not there is an error', () =>
     assert.match(missing.text, /^Error: /)
   }))
 
-test('a new block is proposed, and one that exists is not', () =>
+test('a new block can be proposed, an existing one cannot', () =>
   withBlock('x', async ({ memory, call }) => {
     const input = { block_label: 'goals', title: 'Goals', body: 'algebra', reasoning: 'she said so' }
     assert.match((await call('propose_memory_block', input)).text, /^New block 'goals' proposed\./)
@@ -182,7 +182,7 @@ test('a new block is proposed, and one that exists is not', () =>
     )
   }))
 
-test('nothing in an agent\u2019s hands decides anything', () =>
+test('no tool of an agent decides on proposals', () =>
   withBlock('x', async ({ context }) => {
     assert.deepEqual(Object.keys(context.memory).sort(), [
       'block',
@@ -195,7 +195,7 @@ test('nothing in an agent\u2019s hands decides anything', () =>
     assert.ok(memoryTools.every(({ name }) => !/approve|reject|restore|revert|set|delete/.test(name)))
   }))
 
-test('the schema of propose_memory_edit is the one that models know', () => {
+test('propose_memory_edit has its documented schema', () => {
   const tool = memoryTools.find(({ name }) => name === 'propose_memory_edit')!
   const schema = toJsonSchema(tool)
   assert.deepEqual(Object.keys(schema['properties'] as object), [

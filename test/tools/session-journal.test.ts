@@ -7,7 +7,7 @@ import { readFile } from '../../src/tools/read-files.ts'
 import { sessionJournal } from '../../src/tools/session-journal.ts'
 import { makeSandbox, type Sandbox } from './sandbox.ts'
 
-/** A sandbox whose journal is a session; `reopen` is what a restart does. */
+/** A sandbox with a session as its journal; `reopen` acts like a restart. */
 async function withSession(): Promise<Sandbox & { pal: Palimpsest; reopen: () => Promise<Palimpsest> }> {
   const box = await makeSandbox()
   const home = join(box.outside, 'home')
@@ -48,7 +48,7 @@ test('writes are undone one by one after a restart, large contents included', as
   assert.match((await box.run(undoEdit, { path: 'new.txt' })).text, /was removed again/)
 })
 
-test('a write counts as read or undone in a fork and in another process that holds the session', async () => {
+test('a write counts as read or undone in a fork, and in another process with the session', async () => {
   const box = await withSession()
   await using pal = box.pal
   const other = sessionJournal(await pal.session('work'))
@@ -62,7 +62,7 @@ test('a write counts as read or undone in a fork and in another process that hol
   assert.equal((await fork.lastWrite('a.txt'))?.before, null)
 })
 
-test('what was read is known when everything has left the view', async () => {
+test('read files are known even after everything has left the view', async () => {
   const box = await withSession()
   await using pal = box.pal
   const session = await pal.session('work')

@@ -30,6 +30,6 @@ function quietly(step: () => void): void {
   try {
     step()
   } catch {
-    // The other process was faster; the next round puts things right.
+    // The other process was faster; the next round corrects this.
   }
 }

@@ -41,7 +41,7 @@ test('a tool gets parsed input, as an object or as JSON text', async () => {
   assert.deepEqual(await run(greet, '{"name":"Ada"}'), { text: 'Hello Ada' })
 })
 
-test('wrong arguments are a result that names each and says what is expected', async () => {
+test('wrong arguments give a result that names each and the expected values', async () => {
   const { run } = await makeSandbox()
   const result = await run(greet, { times: 0.5 })
   assert.equal(result.isError, true)
@@ -76,7 +76,7 @@ const tools: readonly Tool<never>[] = [
   memoryTool({ folder: '/tmp' }),
 ]
 
-test('every tool has a name of its own, a description and an object schema', () => {
+test('every tool has a unique name, a description and an object schema', () => {
   assert.equal(new Set(tools.map(tool => tool.name)).size, tools.length)
   for (const tool of tools) {
     assert.match(tool.name, /^[a-z_]{3,64}$/)
@@ -97,7 +97,7 @@ test('every tool and each of its arguments is in the documentation', () => {
   for (const tool of tools) assert.ok(page.includes(tool.name), tool.name)
 })
 
-test('tools go to OpenAI as functions', () => {
+test('tools can be sent to OpenAI as functions', () => {
   const chat: OpenAI.Chat.Completions.ChatCompletionTool[] = toOpenAITools([greet])
   assert.deepEqual(chat, [
     {
@@ -120,7 +120,7 @@ test('tools go to OpenAI as functions', () => {
   assert.equal(responses.length, tools.length)
 })
 
-test('tools go to MCP with a schema and with hints', () => {
+test('tools can be sent to MCP with a schema and hints', () => {
   assert.deepEqual(toMcpTools([greet])[0]?.annotations, {
     readOnlyHint: true,
     destructiveHint: false,
@@ -133,7 +133,7 @@ test('tools go to MCP with a schema and with hints', () => {
   })
 })
 
-test('no schema has what some providers refuse: an array without items, a tuple', () => {
+test('no schema has constructs that some providers refuse: an array without items, a tuple', () => {
   for (const tool of tools) {
     const arrays = JSON.stringify(toJsonSchema(tool)).match(/"type":"array"/g)?.length ?? 0
     const items = JSON.stringify(toJsonSchema(tool)).match(/"items":\{/g)?.length ?? 0
@@ -142,7 +142,7 @@ test('no schema has what some providers refuse: an array without items, a tuple'
   }
 })
 
-test('tools go to Anthropic with a schema, or as the tool that the model knows', () => {
+test('tools can be sent to Anthropic with a schema, or as the tool that the model knows', () => {
   const all: Anthropic.Beta.Messages.BetaToolUnion[] = toAnthropicTools(
     tools,
   ) as Anthropic.Beta.Messages.BetaToolUnion[]
@@ -153,7 +153,7 @@ test('tools go to Anthropic with a schema, or as the tool that the model knows',
   assert.deepEqual(Object.keys(all[0] ?? {}), ['name', 'description', 'input_schema'])
 })
 
-test('the AI SDK runs our tools, and the model hears our words about wrong arguments', async () => {
+test('the AI SDK runs our tools, and the model gets our messages about wrong arguments', async () => {
   const { context, put, get } = await makeSandbox()
   await put('a.md', 'one')
   const calls = [

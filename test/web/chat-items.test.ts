@@ -11,7 +11,7 @@ const follow = (events: readonly AgentEvent[], start: readonly ChatItem[] = []) 
 const entriesOf = (messages: readonly Message[]): Entry[] =>
   messages.map((message, entry) => ({ entry, seq: entry, at: 0, message, edits: [], pinned: false }))
 
-test('what is streamed looks as it does when it is read later', () => {
+test('streamed items look the same when they are loaded later', () => {
   const input = { path: 'a.ts' }
   const streamed = follow(
     [
@@ -64,7 +64,7 @@ test('a question is open until it is answered, also that of a subagent', () => {
   assert.equal(follow(below).length, 1, 'the events of one subagent stand together')
 })
 
-test('ids that come again in a later turn mean the later call', () => {
+test('a repeated id refers to the later call', () => {
   const items = follow([
     { type: 'call', id: 'c1', name: 'a', input: 1 },
     { type: 'result', id: 'c1', name: 'a', text: 'first', isError: false },
@@ -82,7 +82,7 @@ test('ids that come again in a later turn mean the later call', () => {
   assert.equal(items.length, 1)
 })
 
-test('how a turn ended is told where it was not an answer', () => {
+test('the end of a turn is shown if it was not an answer', () => {
   const [note] = follow([{ type: 'done', reason: 'money', message: 'Spent $1.', steps: 3, cost: 1 }])
   assert.deepEqual(note, { kind: 'done', reason: 'money', message: 'Spent $1.' })
 })

@@ -1,4 +1,4 @@
-/** How a change is shown. */
+/** The parts of a difference between two texts. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { diffOf } from '../../web/src/ui/diff-parts.ts'
@@ -7,7 +7,7 @@ import * as fc from '../property.ts'
 const textOf = (parts: ReturnType<typeof diffOf>, without: 'added' | 'removed') =>
   parts.flatMap(({ type, text }) => (type === without ? [] : [text])).join('')
 
-test('the parts give both texts back, whatever they are', () => {
+test('both texts can be rebuilt from the parts, for any texts', () => {
   const words = fc
     .array(fc.constantFrom('one', 'two', 'three', ' ', '\n', 'é'), { maxLength: 40 })
     .map(list => list.join(''))
@@ -20,7 +20,7 @@ test('the parts give both texts back, whatever they are', () => {
   )
 })
 
-test('a changed word is shown among those that stayed', () => {
+test('a changed word is shown among unchanged ones', () => {
   assert.deepEqual(diffOf('the old name stays here', 'the new name stays here'), [
     { type: 'same', text: 'the ' },
     { type: 'removed', text: 'old' },
@@ -29,7 +29,7 @@ test('a changed word is shown among those that stayed', () => {
   ])
 })
 
-test('another text is not mixed into the one that it replaces', () => {
+test('a very different text is shown whole, not mixed into the old one', () => {
   const before = 'func main() {\n  fmt.Println("to be, or not to be")\n}'
   const after = '[cleared: 3 lines; to be recalled by id]'
   assert.deepEqual(

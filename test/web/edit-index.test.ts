@@ -1,4 +1,4 @@
-/** The edits of a session by the place where they show, compared with the engine's view. */
+/** The edits of a session by the place where they appear, compared with the engine's view. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message } from '../../src/model/types.ts'
@@ -10,7 +10,7 @@ const edit = (id: string, seq: number, target: EditState['target'], active = tru
   return { id, seq, target, active, replacement: { messages: [] }, by: 'user', why: 'test', saved: 0 }
 }
 
-test('of stretches inside each other only the outer one shows, until it is undone', () => {
+test('of nested ranges only the outer one shows, until it is undone', () => {
   const inner = edit('e1', 1, { type: 'range', from: 4, to: 6 })
   const outer = edit('e2', 2, { type: 'range', from: 2, to: 8 })
   const apart = edit('e3', 3, { type: 'entry', entry: 12 })
@@ -18,7 +18,7 @@ test('of stretches inside each other only the outer one shows, until it is undon
   assert.deepEqual([...indexEdits([inner, { ...outer, active: false }]).stretches.keys()], [4])
 })
 
-test('of two edits of the same stretch the later one shows', () => {
+test('of two edits of the same range the later one shows', () => {
   const { stretches } = indexEdits([
     edit('e1', 1, { type: 'range', from: 2, to: 3 }),
     edit('e2', 2, { type: 'range', from: 2, to: 3 }),
@@ -26,7 +26,7 @@ test('of two edits of the same stretch the later one shows', () => {
   assert.equal(stretches.get(2)?.edit.id, 'e2')
 })
 
-test('what was put behind an entry is found there, in order', () => {
+test('texts added after an entry are found there, in order', () => {
   const { behind } = indexEdits([
     edit('e1', 1, { type: 'after', entry: 3 }),
     edit('e2', 2, { type: 'after', entry: 3 }),
@@ -38,7 +38,7 @@ test('what was put behind an entry is found there, in order', () => {
   )
 })
 
-test('each part is matched with what is shown of it, also where parts before it were dropped', async () => {
+test('each part is matched with its shown form, even if parts before it were dropped', async () => {
   const pal = await openPalimpsest({ home: ':memory:' })
   const session = await pal.session('s')
   const message: Message = {

@@ -53,7 +53,7 @@ test('bars follow each other without gaps, inside the width, in both rows', () =
   )
 })
 
-test('the bar at a place is the one that was drawn there', () => {
+test('the bar at a position is the one that was drawn there', () => {
   fc.assert(
     fc.property(sizes, pairs => {
       const layout = layoutMap(mapOf(pairs.map(([raw, shown], i) => barOf(i, raw + 1, shown + 1))), 10_000)
@@ -67,14 +67,14 @@ test('the bar at a place is the one that was drawn there', () => {
   )
 })
 
-test('nothing is found in front of the first bar and behind the last', () => {
+test('nothing is found before the first bar or after the last', () => {
   const layout = layoutMap(mapOf([barOf(0, 50, 10)], { overhead: 50 }), 100)
   assert.equal(boxAt(layout, 'raw', 20), undefined)
   assert.equal(boxAt(layout, 'shown', 90), undefined)
   assert.equal(boxAt(layout, 'raw', 75)?.bar.entry, 0)
 })
 
-test('the limit is drawn where the drawing reaches it, and the cached prefix never beyond what is shown', () => {
+test('the limit is drawn only if the bars reach it, and the cached prefix never beyond the shown tokens', () => {
   assert.equal(layoutMap(mapOf([barOf(0, 500, 100)]), 100).limit, undefined)
   assert.equal(layoutMap(mapOf([barOf(0, 2000, 100)]), 100).limit, 50)
   assert.equal(layoutMap(mapOf([barOf(0, 100, 50)], { cached: 900 }), 100).cached, 50)

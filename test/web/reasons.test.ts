@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isBookkeeping, plainReason } from '../../web/src/pages/session/reasons.ts'
 
-test('a reason is told in plain words, with what an agent added to it', () => {
+test("a reason is shown in plain words, with the agent's own text", () => {
   assert.equal(plainReason('distill'), 'Shortened')
   assert.equal(plainReason('distill: the end is exclusive'), 'Shortened: the end is exclusive')
   assert.equal(plainReason('discard: $& is not needed'), 'Left out: $& is not needed')
@@ -11,7 +11,7 @@ test('a reason is told in plain words, with what an agent added to it', () => {
   assert.equal(plainReason('something else'), 'Something else')
 })
 
-test('ids, anchors and repairs are book-keeping, and what saves is not', () => {
+test('ids, anchors and repairs are internal edits, and edits that save are not', () => {
   assert.equal(isBookkeeping({ by: 'policy:ids', saved: -10 }), true)
   assert.equal(isBookkeeping({ by: 'engine', saved: 40 }), true)
   assert.equal(isBookkeeping({ by: 'agent', saved: 40 }), false)

@@ -1,19 +1,19 @@
-/** How text of strangers is made safe to look at. */
+/** How untrusted text is made safe to show. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cutText, safeHref, splitNamed, visibleText } from '../../web/src/ui/visible.ts'
 import * as fc from '../property.ts'
 
-test('terminal colours, titles and links are left out, and the words stay', () => {
+test('terminal colours, titles and links are removed, and the words stay', () => {
   assert.equal(visibleText('\x1b[1;31mred\x1b[0m \x1b]0;title\x07plain \x1b(B\x1b[2Kline'), 'red plain line')
   assert.equal(visibleText('\x1b]8;;javascript:alert(1)\x1b\\link\x1b]8;;\x1b\\'), 'link')
 })
 
-test('line ends of other systems are line ends', () => {
+test('line endings of other systems are recognised', () => {
   assert.equal(visibleText('a\r\nb\rc\u00e9'), 'a\nb\nc\u00e9')
 })
 
-test('no character that a screen would hide is left, whatever the text', () => {
+test('no invisible character is left in any text', () => {
   const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/
   const strange = fc.constantFrom('\u202e', '\u200b', '\x1b', '\x1b[31m', '\x07', '\ufeff', '\u2066', '\r', 'a', '\n')
   fc.assert(
@@ -23,11 +23,11 @@ test('no character that a screen would hide is left, whatever the text', () => {
   )
 })
 
-test('named characters are set apart from the text around them', () => {
+test('named characters are separated from the text around them', () => {
   assert.deepEqual(splitNamed(visibleText('a\u202eb')), ['a', '⟨U+202E⟩', 'b'])
 })
 
-test('only addresses of the web and of mail are links', () => {
+test('only web and mail addresses become links', () => {
   assert.equal(safeHref('https://example.org/a?b'), 'https://example.org/a?b')
   assert.equal(safeHref('mailto:a@example.org'), 'mailto:a@example.org')
   for (const href of [
