@@ -70,6 +70,41 @@ const ROWS: readonly Row[] = [
     why: 'the search finds the same slot; it only takes longer',
   },
   {
+    file: 'src/view/part-map.ts',
+    line: 'if (now.edits.join() === state.edits.join()) return',
+    texts: ['false'],
+    why: 'a change to the same state is the same state; it only takes memory',
+  },
+  {
+    file: 'src/view/sync.ts',
+    line: 'if (edits.length === 0) return message',
+    texts: ['false'],
+    why: 'a message without edits is rendered as itself; it only takes longer',
+  },
+  {
+    file: 'src/view/sync.ts',
+    line: 'if (key === undefined) {',
+    texts: ['true'],
+    why: 'the same key is made again; it only takes longer',
+  },
+  {
+    file: 'src/view/sync.ts',
+    line: 'keys.set(message, key)',
+    why: 'the same key is made again; it only takes longer',
+  },
+  {
+    file: 'src/view/sync.ts',
+    line: 'return [part.type, part.id, part.name, outputKey(part.output), part.isError === true]',
+    texts: ['!=='],
+    why: 'the sign is the other one in every key, so the same keys are equal',
+  },
+  {
+    file: 'src/view/shown-texts.ts',
+    line: 'for (let i = 0; i < 5; i++) found = Math.imul(found, 2 - Math.imul(odd, found))',
+    texts: ['<='],
+    why: 'after five steps the inverse is found, and one more step gives the same',
+  },
+  {
     file: 'src/view/turns.ts',
     line: 'while (turns[place + 1] && turns[place + 1]!.entry <= entry) place++',
     texts: ['<'],

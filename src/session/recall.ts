@@ -23,6 +23,7 @@ import { editsInside, type Fold, isVisible } from '../view/fold.ts'
 import { hiderAmong } from '../view/hidden.ts'
 import { editsInForce } from '../view/in-force.ts'
 import { partId, shownPart } from '../view/shown-texts.ts'
+import type { PartEdit } from '../view/slots.ts'
 
 export type RecallOptions = Partial<SearchOptions>
 
@@ -137,7 +138,8 @@ function describeHit(
 ): RecallHit {
   const snippet = snippetOf(textOf(message.parts[index]!).slice(from, to), query)
   const around = edits.filter(({ target }) => target.type !== 'after' && contains(target, entry))
-  const inside = around.some(({ target }) => isRange(target)) ? undefined : around
+  const inParts = around.filter((edit): edit is PartEdit => edit.target.type === 'part')
+  const inside = around.some(({ target }) => isRange(target)) ? undefined : inParts
   const near = describe({ entry, index, message, text: snippet }, inside, count)
   const isHidden = !near.inView && hiderAmong(around, entry, index) !== undefined
   return {
@@ -183,7 +185,7 @@ type Described = Pick<RecallHit, 'entry' | 'part' | 'role' | 'kind' | 'tool' | '
 /** `inside`: the edits inside the entry; undefined if a range edit replaces the entry. */
 function describe(
   { entry, index, message, text }: { entry: number; index: number; message: Message; text: string },
-  inside: readonly ActiveEdit[] | undefined,
+  inside: readonly PartEdit[] | undefined,
   count: Counter,
 ): Described {
   const part = message.parts[index]!

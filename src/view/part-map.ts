@@ -145,7 +145,7 @@ export class PartMap {
     const inside = editsInside(fold, entry)
     for (const track of parts) {
       const part = shown.get(track.part!)
-      const own = outermost(inside.filter(({ target }) => target.type === 'part' && target.part === track.part))
+      const own = outermost(inside.filter(({ target }) => target.part === track.part))
       const state: State = range
         ? { shown: 0, edits: [range.id] }
         : { shown: part ? partTokens(part, fold.count) : 0, edits: own.map(({ id }) => id) }
@@ -162,11 +162,11 @@ export class PartMap {
     const { type } = part
     if (part.type === 'tool-call') {
       const info = this.#calls.call(part)
-      return { role, type, kind: info.kind, tool: part.name, ...pathOf(info), label: labelOf(info, part) }
+      return { role, type, kind: info.kind, tool: part.name, path: info.path, label: labelOf(info, part) }
     }
     if (part.type === 'tool-result') {
       const { name, info } = this.#calls.result(part)
-      return { role, type, kind: info.kind, tool: name, ...pathOf(info), label: labelOf(info, part) }
+      return { role, type, kind: info.kind, tool: name, path: info.path, label: labelOf(info, part) }
     }
     const kind = part.type === 'text' ? (role === 'tool' ? 'other' : role) : part.type
     return { role, type, kind, label: wordsOf(part) }
@@ -182,18 +182,14 @@ function stateAt({ raw, changes }: Track, call: number): State {
 
 function note(track: Track, state: State, call: number): void {
   const now = stateAt(track, call)
-  if (now.shown === state.shown && now.edits.join() === state.edits.join()) return
-  if (track.changes.at(-1)?.call === call) track.changes.pop()
+  // The same edits show the same text.
+  if (now.edits.join() === state.edits.join()) return
   track.changes.push({ ...state, call })
 }
 
 /** An insertion shows behind a visible entry, or behind the range that ends with that entry. */
 function endsAt(range: Edit | undefined, entry: number): boolean {
   return range === undefined || entriesOf(range.target).to === entry
-}
-
-function pathOf({ path }: CallInfo): { path?: string } {
-  return path === undefined ? {} : { path }
 }
 
 function labelOf({ path, command, query }: CallInfo, part: Part): string {

@@ -5,7 +5,7 @@
  */
 import { textOf } from '../model/leaves.ts'
 import type { Dialect, Edit, Message, Part, ToolResultPart } from '../model/types.ts'
-import { isBlankPart } from './legality.ts'
+import { isBlankPart, resultsIn } from './legality.ts'
 import type { Calls, Late } from './messages.ts'
 
 export type Repair = Pick<Edit, 'target' | 'replacement' | 'why'>
@@ -46,11 +46,15 @@ function showLate(
 ): Repair[] {
   const why = 'two-results: the call already had a result, as interrupted'
   const places = new Set(late.map(({ part }) => part))
-  const told: Message = { role: 'user', parts: late.flatMap(({ part }) => tell(message.parts[part]!)) }
-  const rest = message.parts.filter((_, index) => !places.has(index))
-  const own: Message[] = rest.some(part => part.type === 'tool-result') ? [{ ...message, parts: rest }] : []
-  if (own.length === 0) told.parts.push(...rest)
-  const answered = new Set(rest.flatMap(part => (part.type === 'tool-result' ? part.id : [])))
+  const tooLate = message.parts.filter((part, index): part is ToolResultPart => places.has(index))
+  const told: Message = {
+    role: 'user',
+    parts: tooLate.flatMap(part => resultAsText(part, `Late result of ${part.name}`)),
+  }
+  const others: Message = { ...message, parts: message.parts.filter((_, index) => !places.has(index)) }
+  const answered = new Set(resultsIn(others).map(({ id }) => id))
+  const own = answered.size > 0 ? [others] : []
+  if (own.length === 0) told.parts.push(...others.parts)
   if (calls.open.every(id => answered.has(id))) {
     return [{ target: { type: 'entry', entry }, replacement: { messages: [...own, told] }, why }]
   }
@@ -58,10 +62,6 @@ function showLate(
     { target: { type: 'after', entry: entry - calls.stepLength - 1 }, replacement: { messages: [told] }, why },
     { target: { type: 'entry', entry }, replacement: { messages: own }, why },
   ]
-}
-
-function tell(part: Part): Part[] {
-  return part.type === 'tool-result' ? resultAsText(part, `Late result of ${part.name}`) : [part]
 }
 
 /** A result as a text that begins with a title, followed by its images. */

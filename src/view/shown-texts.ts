@@ -8,8 +8,9 @@
 
 import { leavesOf } from '../model/leaves.ts'
 import type { Message, Part } from '../model/types.ts'
-import { type ActiveEdit, outermost, renderEntry, spanOf } from './edits.ts'
-import { editsInside, type Fold, isVisible, slots } from './fold.ts'
+import { outermost, renderEntry, spanOf } from './edits.ts'
+import { editsInside, type Fold, isVisible, peek, slots } from './fold.ts'
+import type { PartEdit } from './slots.ts'
 
 /** A stretch of shown text and the stretch of the original that it replaces. */
 export type Piece = { from: number; to: number; original: [start: number, end: number]; literal: boolean }
@@ -30,8 +31,9 @@ export type ShownPart = { entry: number; part: number; role: Message['role']; sh
 
 /** The visible parts of all entries in order, or of one entry. */
 export function* shownParts(fold: Fold, only?: number): Generator<ShownPart> {
-  if (only === undefined) for (const { range, from } of slots(fold)) if (range === undefined) yield* partsOf(fold, from)
-  if (only !== undefined && only < fold.entries.length && isVisible(fold, only)) yield* partsOf(fold, only)
+  if (only === undefined) {
+    for (const { range, from } of slots(fold)) if (range === undefined) yield* partsOf(fold, from)
+  } else if (isVisible(fold, only)) yield* partsOf(fold, only)
 }
 
 function* partsOf(fold: Fold, entry: number): Generator<ShownPart> {
@@ -49,8 +51,9 @@ function* partsOf(fold: Fold, entry: number): Generator<ShownPart> {
  * tool's.
  */
 export function isOwnTool(name: string): boolean {
-  const at = name.search(/(?:context|recall)$/i)
-  return at === 0 || (at > 0 && '_.'.includes(name[at - 1]!) && /palimpsest/i.test(name.slice(0, at - 1)))
+  const before = name.replace(/(?:context|recall)$/i, '')
+  if (before === name) return false
+  return before === '' || (/[_.]$/.test(before) && /palimpsest/i.test(before))
 }
 
 /** The tool among these by which an agent finds shortened content. A foreign tool of the same name does not count. */
@@ -87,26 +90,30 @@ export function* shownTexts(fold: Fold): Generator<ShownText> {
 }
 
 function* textsOf(fold: Fold, { entry, part, role, shown, original }: ShownPart): Generator<ShownText> {
-  const visible = outermost(
-    editsInside(fold, entry).filter(edit => edit.target.type === 'part' && edit.target.part === part),
-  )
-  const whole = visible.some(edit => edit.target.type === 'part' && edit.target.leaf === undefined)
-  const originals = whole || visible.length === 0 ? [] : leavesOf(original)
+  const visible = outermost(editsInside(fold, entry).filter(edit => edit.target.part === part))
+  const whole = visible.some(edit => edit.target.leaf === undefined)
+  const originals = leavesOf(original)
   for (const [leaf, text] of leavesOf(shown).entries()) {
     const place = { entry, part, leaf, role, text, shown }
     if (whole) yield { ...place, pieces: [replaced(text, text.length)], replaced: 'part' }
     else if (visible.length === 0) yield { ...place, pieces: [{ ...replaced(text, text.length), literal: true }] }
-    else yield { ...place, ...piecesOf(text, originals[leaf] ?? '', inLeaf(visible, leaf)) }
+    else
+      yield {
+        ...place,
+        ...piecesOf(
+          text,
+          originals[leaf] ?? '',
+          visible.filter(edit => edit.target.leaf === leaf),
+        ),
+      }
   }
 }
 
 /** Texts in view that have no single original: those of range edits and insertions. */
 export function* shownByEdits(fold: Fold): Generator<{ edit: string; text: string }> {
-  for (const { range, from, messages } of slots(fold)) {
-    const own = range === undefined && fold.entries[from]?.message ? 1 : 0
-    for (const part of messages.slice(own).flatMap(message => message.parts)) {
-      if (part.edit !== undefined) for (const text of leavesOf(part)) yield { edit: part.edit, text }
-    }
+  for (const part of peek(fold).flatMap(message => message.parts)) {
+    const edit = fold.records.get(part.edit ?? '')?.edit
+    if (edit && edit.target.type !== 'part') for (const text of leavesOf(part)) yield { edit: edit.id, text }
   }
 }
 
@@ -152,25 +159,14 @@ function inverse(odd: number): number {
 }
 
 /** A part of an entry as the edits inside the entry show it; undefined if one of them drops it. */
-export function shownPart(message: Message, part: number, edits: readonly ActiveEdit[]): Part | undefined {
-  const alone = edits.flatMap(edit => {
-    const { target } = edit
-    return target.type === 'part' && target.part === part ? { ...edit, target: { ...target, part: 0 } } : []
-  })
-  if (alone.length === 0) return message.parts[part]
+export function shownPart(message: Message, part: number, edits: readonly PartEdit[]): Part | undefined {
+  const own = edits.filter(({ target }) => target.part === part)
+  const alone = own.map(edit => ({ ...edit, target: { ...edit.target, part: 0 } }))
   return renderEntry({ ...message, parts: [message.parts[part]!] }, alone)?.parts[0]
 }
 
-function inLeaf(edits: readonly ActiveEdit[], leaf: number): ActiveEdit[] {
-  return edits.filter(edit => edit.target.type === 'part' && edit.target.leaf === leaf)
-}
-
-function piecesOf(
-  text: string,
-  original: string,
-  edits: readonly ActiveEdit[],
-): Pick<ShownText, 'pieces' | 'replaced'> {
-  if (edits.some(edit => edit.target.type === 'part' && !edit.target.span)) {
+function piecesOf(text: string, original: string, edits: readonly PartEdit[]): Pick<ShownText, 'pieces' | 'replaced'> {
+  if (edits.some(edit => !edit.target.span)) {
     return { pieces: [replaced(text, original.length)], replaced: 'leaf' }
   }
   const spans = edits

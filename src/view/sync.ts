@@ -3,6 +3,7 @@
  * path. Messages are compared by their content, not by time, form of the content, or cache marks.
  */
 
+import { isRecord } from '../model/json.ts'
 import type { Edit, Message, Part } from '../model/types.ts'
 import { type ActiveEdit, renderEntry } from './edits.ts'
 import { editsInside, type Fold, slots } from './fold.ts'
@@ -55,7 +56,6 @@ function presentForm(of: readonly Readonly<Slot>[], fold: Fold, incoming: readon
     const present = slot.range === undefined ? incoming[slot.from] : undefined
     if (!recorded || !present) return slot.messages
     const edits = editsSent(fold, slot.from)
-    if (edits.length === 0 && slot.messages.length === 1) return present
     const inserted = slot.messages.slice(render(recorded, edits) ? 1 : 0)
     const own = render(present, edits)
     return own ? [own, ...inserted] : inserted
@@ -64,8 +64,7 @@ function presentForm(of: readonly Readonly<Slot>[], fold: Fold, incoming: readon
 
 /** The edits of an entry that change what is sent. Results that the provider clears itself are sent whole. */
 function editsSent(fold: Fold, entry: number): readonly ActiveEdit[] {
-  const edits = editsInside(fold, entry)
-  return fold.serverClears === 0 ? edits : edits.filter(edit => !isServerClear(edit))
+  return editsInside(fold, entry).filter(edit => !isServerClear(edit))
 }
 
 const rendered = new WeakMap<Message, { edits: readonly ActiveEdit[]; shown: Message | undefined }>()
@@ -121,7 +120,7 @@ function outputKey(output: string | Part[]): unknown {
 /** The same value with its keys in order: some clients write them in another order each time. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
-  if (value === null || typeof value !== 'object') return value
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]))
+  if (!isRecord(value)) return value
+  const keys = Object.keys(value).sort()
+  return Object.fromEntries(keys.map(key => [key, sorted(value[key])]))
 }

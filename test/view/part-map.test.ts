@@ -36,6 +36,10 @@ function mapOf(...messages: Message[]) {
       take({ type: 'revert', edits: edits.map(({ id }) => id), by: 'user' })
       map.follow(edits, call)
     },
+    redo(call: number, ...edits: Edit[]) {
+      take({ type: 'reapply', edits: edits.map(({ id }) => id), by: 'user' })
+      map.follow(edits, call)
+    },
     at: (call: number, entries = messages.length) => [...map.bars(entries, call)],
   }
 }
@@ -113,6 +117,23 @@ describe('an edit', () => {
     apply(1, shorter)
     undo(1, shorter)
     assert.deepEqual(stand(at(1)), ['0.0 4'])
+  })
+
+  test('that drops a part shows nothing of it, and is named there', () => {
+    const { apply, at } = mapOf({ role: 'user', parts: [text('ab'), text('cde')] })
+    apply(1, edit('e1', part(0, 1), null))
+    assert.deepEqual(stand(at(1)), ['0.0 2', '0.1 0 e1'])
+  })
+
+  test('that is made again has its messages once, and no bar for a message of nothing', () => {
+    const { apply, undo, redo, at } = mapOf(user('ab'), says('cd'))
+    const outer = edit('e1', range(0, 0), { messages: [user('so far'), { role: 'user', parts: [] }] })
+    apply(1, outer)
+    const bars = ['0.+ 6 e1', '0.0 0 e1', '1.0 2']
+    assert.deepEqual(stand(at(1)), bars)
+    undo(2, outer)
+    redo(3, outer)
+    assert.deepEqual([stand(at(2)), stand(at(3))], [['0.0 2', '1.0 2'], bars])
   })
 
   test('of a range hides its entries, and its messages stand before them', () => {

@@ -68,6 +68,13 @@ describe('late results', () => {
   })
 })
 
+test('the result of a call that was interrupted names its tool', async () => {
+  const session = await open()
+  await session.append(user('go'), calls('c1'), user('stop'))
+  const [, , result] = await assertLegal(session)
+  assert.deepEqual(texts([result!]), ['[No result: bash was interrupted]'])
+})
+
 describe('what came beside a late result', () => {
   test('is shown with it, where no other result is left', async () => {
     const session = await open()
@@ -104,6 +111,13 @@ describe('empty and blank messages', () => {
       assert.equal(record!.edit.by, 'engine')
     })
   }
+
+  test('a message of nothing but blank texts says once that it is empty', async () => {
+    const session = await open()
+    const blank = (count: number): Message => ({ role: 'user', parts: Array(count).fill({ type: 'text', text: ' ' }) })
+    await session.append(blank(1), blank(3))
+    assert.deepEqual(texts(await assertLegal(session)), ['[empty message]', '[empty message]'])
+  })
 
   test('a blank text is dropped where the provider refuses it, and kept elsewhere', async () => {
     const parts: Part[] = [

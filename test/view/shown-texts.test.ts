@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import type { Message, Part, Target } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
+import { addEntry, createFold } from '../../src/view/fold.ts'
 import {
   isOwnTool,
   partId,
@@ -10,6 +11,7 @@ import {
   recallToolIn,
   savingToolIn,
   shownByEdits,
+  shownParts,
   shownTexts,
 } from '../../src/view/shown-texts.ts'
 import { session as anySession } from '../laws/sessions.ts'
@@ -32,6 +34,8 @@ test('the tool to save with is the best that there is: ours by its name, also be
   assert.equal(best('save_memory', 'memory'), 'memory')
   assert.equal(best('mcp__palimpsest__workspace_save_fact', 'memory'), 'mcp__palimpsest__workspace_save_fact')
   assert.equal(best('mcp__other__workspace_save_fact', 'my_memory'), undefined, 'of somebody else')
+  const twice = ['mcp__palimpsest__save_memory', 'save_memory']
+  assert.equal(best(...twice), twice[0], 'the first of several')
   assert.equal(best('palimpsest_notes', 'bash'), undefined)
   assert.equal(best(), undefined)
 })
@@ -72,6 +76,44 @@ test('texts of ranges and insertions are shown by their edits; those of entries 
       { edit: behind!.id, text: 'a note' },
     ],
   )
+})
+
+test('of hidden and dropped parts there is no text; an insertion behind a dropped entry is shown', async () => {
+  const session = await open(
+    text('user', 'one'),
+    { ...text('user', 'two'), parts: ['two', 'three'].map(said => ({ type: 'text', text: said })) },
+    text('user', 'four'),
+    text('assistant', 'five'),
+  )
+  const drop = (entry: number, part: number) =>
+    ({ target: { type: 'part', entry, part }, replacement: null, why: '' }) as const
+  const note = { messages: [text('user', 'a note')] }
+  const [, , behind] = await session.apply([
+    drop(1, 0),
+    drop(2, 0),
+    { target: { type: 'after', entry: 2 }, replacement: note, why: '' },
+    { target: { type: 'entry', entry: 0 }, replacement: { messages: [text('user', 'instead')] }, why: '' },
+  ])
+  const { fold } = session
+  assert.deepEqual(
+    [...shownTexts(fold)].map(one => one.text),
+    ['three', 'five'],
+  )
+  assert.deepEqual(
+    [0, 1, 2, 3, 4].map(entry => [...shownParts(fold, entry)].length),
+    [0, 1, 0, 1, 0],
+  )
+  assert.deepEqual(
+    [...shownByEdits(fold)].map(one => one.text),
+    ['instead', 'a note'],
+  )
+  assert.equal([...shownByEdits(fold)].at(-1)!.edit, behind!.id)
+})
+
+test('an entry whose content is not loaded has no texts', () => {
+  const fold = createFold(words => words.length)
+  addEntry(fold, { seq: 0, at: 0, message: undefined, role: 'user' })
+  assert.deepEqual([[...shownParts(fold)], [...shownParts(fold, 0)], [...shownTexts(fold)]], [[], [], []])
 })
 
 test('a text is shown in pieces: what is as it was, and what edits put in place of what', async () => {
@@ -141,6 +183,17 @@ describe('ids of parts', () => {
     fc.assert(
       fc.property(fc.nat(8_000_000), fc.nat(2000), type, (entry, part, kind) => {
         assert.deepEqual(placeOfId(partId(entry, part, { type: kind })), { entry, part, type: kind })
+      }),
+      { examples: [63, 64, 65, 127, 128].map(part => [5, part, 'text']) },
+    )
+  })
+
+  test('are texts of eight digits of which not every one is an id', () => {
+    const digits = fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: 8, maxLength: 8 })
+    fc.assert(
+      fc.property(digits, id => {
+        const place = placeOfId(id)
+        if (place) assert.equal(partId(place.entry, place.part, place), id)
       }),
     )
   })

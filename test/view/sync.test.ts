@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import { parseJson } from '../../src/model/json.ts'
-import type { Message, Part } from '../../src/model/types.ts'
+import type { Edit, Message, Part } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
+import { shown } from '../../src/view/fold.ts'
+import { CLEARED, SERVER } from '../../src/view/server-clears.ts'
 import { inPresentForm, inPresentFormUpTo, keyOf, syncPlan } from '../../src/view/sync.ts'
 import { session as anySession } from '../laws/sessions.ts'
 import * as fc from '../property.ts'
@@ -52,6 +54,11 @@ describe('what a message says', () => {
       call({ a: 1 }),
       call({ a: [1, 2] }),
       call({ a: [2, 1] }),
+      call({ a: { 0: 1, 1: 2 } }),
+      call({ a: null }),
+      part({ type: 'raw', provider: 'p', value: 1 }),
+      part({ type: 'raw', provider: 'p', value: 2 }),
+      part({ type: 'raw', provider: 'q', value: 1 }),
       result('x'),
       result('y'),
       result('x', { isError: true }),
@@ -177,6 +184,68 @@ describe('the present form of a conversation', () => {
     const more = [...talk, user('one more')].map(marked)
     assert.deepEqual(inPresentFormUpTo(session.fold, more), [...sent, marked(user('one more'))])
     assert.deepEqual(inPresentFormUpTo(session.fold, more.slice(0, 2)), sent.slice(0, 2))
+  })
+
+  const recorded = ({ fold }: Session): Message[] => fold.entries.map(({ message }) => message!)
+
+  test('of a conversation that the client sends as it was is the view', async () => {
+    const note = { messages: [user('a note')] }
+    const none = { messages: [] }
+    const part = (entry: number, index = 0) => ({ type: 'part' as const, entry, part: index })
+    const cases: Pick<Edit, 'target' | 'replacement'>[][] = [
+      [],
+      [{ target: { type: 'range', from: 0, to: 1 }, replacement: note }],
+      [{ target: { type: 'entry', entry: 2 }, replacement: none }],
+      [{ target: { type: 'after', entry: 1 }, replacement: note }],
+      [{ target: part(2), replacement: null }],
+      [
+        { target: part(2), replacement: null },
+        { target: { type: 'after', entry: 2 }, replacement: note },
+      ],
+      [
+        { target: part(1), replacement: 'short' },
+        { target: { type: 'after', entry: 1 }, replacement: note },
+      ],
+    ]
+    for (const edits of cases) {
+      const session = await open()
+      const talk = [user('a question'), says('a long answer'), user('another'), says('and so on')]
+      await session.append(...talk)
+      if (edits.length > 0) await session.apply(edits.map(edit => ({ ...edit, why: 'test' })))
+      assert.deepEqual(inPresentForm(session.fold, recorded(session)), shown(session.fold))
+    }
+  })
+
+  test('has whole what the provider clears itself', async () => {
+    const talk: Message[] = [
+      user('go'),
+      { role: 'assistant', parts: [{ type: 'tool-call', id: 'c', name: 'bash', input: {} }] },
+      { role: 'tool', parts: [{ type: 'tool-result', id: 'c', name: 'bash', output: 'a long output' }] },
+    ]
+    const session = await open()
+    await session.append(...talk)
+    const target = { type: 'part' as const, entry: 2, part: 0 }
+    await session.apply([{ target, replacement: CLEARED, why: 'test', mark: SERVER }], 'engine')
+    assert.deepEqual(inPresentForm(session.fold, talk), talk)
+  })
+
+  test('follows each of several edits of a message', async () => {
+    const session = await open()
+    const parts = ['one', 'two'].map((said): Part => ({ type: 'text', text: said }))
+    const talk: Message[] = [{ role: 'user', parts }, says('so')]
+    await session.append(...talk)
+    const put = async (part: number, replacement: string) => {
+      const target = { type: 'part' as const, entry: 0, part }
+      const [edit] = await session.apply([{ target, replacement, why: 'test' }])
+      return edit!.id
+    }
+    const sent = () => inPresentForm(session.fold, recorded(session))
+    await put(0, '1')
+    const second = await put(1, '2')
+    assert.deepEqual(sent(), shown(session.fold))
+    await session.undo(second)
+    await put(1, 'II')
+    assert.deepEqual(sent(), shown(session.fold))
   })
 
   test('of a conversation without the system prompt lacks it, and of one with it has it as it is now', async () => {
