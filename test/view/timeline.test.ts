@@ -288,6 +288,50 @@ describe('what a call cost', () => {
     assert.equal(calls[1]!.sent.cached, 3500)
   })
 
+  test('loses what was sent behind an edit, and no more', () => {
+    const { calls } = run(
+      [0, say('user', long, 0)],
+      [1, say('assistant', 'a', 1)],
+      [2, say('user', long, 2)],
+      [3, say('assistant', 'b', 3)],
+      [4, { type: 'edit', edits: [{ ...cut, target: { type: 'part', entry: 2, part: 0 } }] }],
+      [5, say('user', 'go on', 5)],
+      [6, say('assistant', 'c', 6)],
+    )
+    assert.equal(calls[2]!.miss?.lost, 2500)
+  })
+
+  test('finds nothing in the cache after a pause, with an edit and without it', () => {
+    const later = 10 * MINUTE
+    const { calls } = run(
+      [0, say('user', long, 0)],
+      [1, say('assistant', 'a', 1)],
+      [2, { type: 'edit', edits: [cut] }],
+      [later, say('user', 'go on', later)],
+      [later, say('assistant', 'b', later)],
+    )
+    assert.deepEqual([calls[1]!.sent.cached, calls[1]!.raw.cached], [0, 0])
+    assert.ok(calls[1]!.sent.tokens < calls[1]!.raw.tokens)
+  })
+
+  test('has the sentence of the planner: that of its last edits, or else the last one that it wrote', () => {
+    const said = (...events: Event[]) => {
+      const all: Event[] = [say('user', 'a', 0), say('assistant', 'b', 1), ...events, say('assistant', 'c', 3)]
+      return run(...all.map((event, i): [number, Event] => [i, event])).calls.map(({ decision }) => decision)
+    }
+    const wait: Event = { type: 'decision', text: 'it waits' }
+    const pays: Event = { type: 'edit', edits: [cut], decision: 'it pays' }
+    assert.deepEqual(said(), [undefined, undefined])
+    assert.deepEqual(said(wait), [undefined, 'it waits'])
+    assert.deepEqual(said(pays), [undefined, 'it pays'])
+    assert.deepEqual(said(pays, wait), [undefined, 'it pays'])
+  })
+
+  test('is estimated with the tokens of its answer where the provider reported nothing', () => {
+    const { calls } = run([0, say('user', 'a', 0)], [1, say('assistant', long, 1)])
+    assert.equal(calls[0]!.paid.output, (2500 * model.scale * model.output) / 1e6)
+  })
+
   test('is all written after a pause, with and without us, and says so', () => {
     const later = 10 * MINUTE
     const { calls } = run(
@@ -332,6 +376,59 @@ describe('what a call cost', () => {
   })
 })
 
+describe('a session that begins with messages of another one', () => {
+  const events: Event[] = ['user', 'assistant', 'user', 'assistant', 'user'].flatMap((role, i): Event[] => [
+    { type: 'entry', message: { role: role as 'user', parts: [{ type: 'text', text: `text ${i}` }] } },
+    { type: 'decision', text: 'wait' },
+  ])
+  const firstOf = (inherited: { events?: number; entries?: number }) => {
+    const timeline = new Timeline({ count, model, inherited })
+    for (const [seq, event] of events.entries()) timeline.take({ seq, at: seq, event })
+    assert.equal(timeline.length, events.length)
+    return timeline.requests
+  }
+
+  test('has the title of its own first request, or of the first one where it has none', () => {
+    const first = ['text 0', 'text 2', 'text 2', 'text 4', 'text 4', 'text 0']
+    for (const [entries, expected] of first.entries()) {
+      assert.equal(firstOf({ entries }).first, expected, `${entries} entries`)
+      assert.equal(firstOf({ events: 2 * entries }).first, expected, `${2 * entries} events`)
+      if (entries > 0) assert.equal(firstOf({ events: 2 * entries - 1 }).first, expected)
+    }
+    assert.deepEqual(firstOf({ entries: 3 }).count, 3)
+  })
+
+  test('has not paid for their calls', () => {
+    for (const [inherited, expected] of [
+      [{ entries: 1 }, [undefined, undefined]],
+      [{ entries: 2 }, [true, undefined]],
+      [{ events: 2 }, [undefined, undefined]],
+      [{ events: 3 }, [true, undefined]],
+      [{ entries: 4 }, [true, true]],
+    ] as const) {
+      const timeline = new Timeline({ count, model, inherited })
+      for (const [seq, event] of events.entries()) timeline.take({ seq, at: seq, event })
+      assert.deepEqual(
+        timeline.calls.map(call => call.inherited),
+        expected,
+      )
+    }
+  })
+})
+
+test('a pin shows in the map from the next call on', () => {
+  const timeline = new Timeline({ count, model })
+  const entry = (role: 'user' | 'assistant'): Event => {
+    return { type: 'entry', message: { role, parts: [{ type: 'text', text: 'a' }] } }
+  }
+  const pin: Event = { type: 'pin', entry: 0, on: true, by: 'user' }
+  for (const [seq, event] of [entry('user'), entry('assistant'), pin].entries()) timeline.take({ seq, at: 0, event })
+  assert.deepEqual(
+    [0, 1].map(call => [...timeline.bars(call)][0]!.pinned),
+    [false, true],
+  )
+})
+
 test('usage that a door learns of before the answer is that of the answer', () => {
   const timeline = new Timeline({ count, model })
   const events: Event[] = [
@@ -366,6 +463,35 @@ describe('a call whose answer has not come into the ledger', () => {
         [3, true, 600],
       ],
     )
+  })
+
+  test('is estimated without the answer before it, and keeps the cache for the next call', () => {
+    const timeline = new Timeline({ count, model, name: 'claude' })
+    let seq = 0
+    const take = (at: number, event: Event) => timeline.take({ seq: seq++, at, event })
+    const often = Math.floor(model.ttl * 0.7)
+    take(0, said('user', 'word '.repeat(2000)))
+    take(0, said('assistant', 'b'.repeat(4000)))
+    take(0, used(500))
+    take(often, said('user', 'c'))
+    take(often, { type: 'usage', usage: { input: 600 } })
+    const { modelled, sent, entry } = timeline.calls[1]!
+    assert.deepEqual([modelled, entry], [sent.cost, 3])
+    take(2 * often, said('user', 'd'))
+    take(2 * often, said('assistant', 'e'))
+    assert.equal(timeline.calls[2]!.miss, undefined)
+  })
+
+  test('is reported once more when its answer has ended: the report with the same id counts', () => {
+    const report = (id: string | undefined, output: number): Event => ({
+      type: 'usage',
+      usage: { id, input: 500, output },
+    })
+    const outputs = (...reports: Event[]) =>
+      follow(said('user', 'a'), said('assistant', 'b'), ...reports).calls.map(({ reported }) => reported?.output)
+    assert.deepEqual(outputs(report('m1', 1), report('m1', 30)), [30])
+    assert.deepEqual(outputs(report('m1', 1), report('m2', 30)), [1, 30])
+    assert.deepEqual(outputs(report(undefined, 1), report(undefined, 30)), [1, 30])
   })
 
   test('stays one when the client asks something else instead, or sends it again', () => {
