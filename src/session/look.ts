@@ -18,7 +18,7 @@ import { type Embed, meaningOf } from '../recall/meaning.ts'
 import { search } from '../recall/search.ts'
 import { entriesOf } from '../view/edits.ts'
 import { type EditRecord, type Fold, foldAll, shown } from '../view/fold.ts'
-import { checkView, type Violation } from '../view/legality.ts'
+import { checkView, firstSpeaker, type Violation } from '../view/legality.ts'
 import { legalize } from '../view/legalize.ts'
 import { partId, placeOfId, shownParts } from '../view/shown-texts.ts'
 import { changesOf, type FileRecord, fileStateOf } from './file-record.ts'
@@ -176,7 +176,7 @@ export class Look {
   async verify(kept?: Head): Promise<Verified> {
     const events = await this.#state.events(kept)
     const fold: Fold = foldAll(events, await loadCounter())
-    const rules = { dialect: this.options.model.dialect, open: this.openCalls }
+    const rules = { dialect: this.options.model.dialect, began: firstSpeaker(fold.entries), open: this.openCalls }
     const violations = checkView(legalize(shown(fold), rules).messages, rules)
     const redacted = events.flatMap(({ at, event }) => {
       return event.type === 'redact' ? [{ at, by: event.by, from: event.from, kinds: event.kinds }] : []

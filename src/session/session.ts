@@ -13,6 +13,7 @@ import { headOf } from '../model/text.ts'
 import type { Author, Edit, Event, Message, Part, Told, Usage } from '../model/types.ts'
 import { messagesOf } from '../view/edits.ts'
 import { activeEdits, type Fold } from '../view/fold.ts'
+import { firstSpeaker } from '../view/legality.ts'
 import { legalize } from '../view/legalize.ts'
 import { inPresentForm, syncPlan } from '../view/sync.ts'
 import { checkGrown, isChangedMeanwhile } from './contention.ts'
@@ -78,7 +79,8 @@ export class Session extends Look {
   async sync(messages: readonly Message[]): Promise<View & { session: Session }> {
     const view = await this.follow(messages)
     const { fold, options, openCalls: open } = view.session
-    view.messages = [...legalize(inPresentForm(fold, messages), { dialect: options.model.dialect, open }).messages]
+    const rules = { dialect: options.model.dialect, began: firstSpeaker(fold.entries), open }
+    view.messages = [...legalize(inPresentForm(fold, messages), rules).messages]
     return view
   }
 

@@ -21,7 +21,7 @@ import { withModelSummaries } from '../summaries/model-summary.ts'
 import { explainStale, StaleReasoning } from '../view/binding.ts'
 import { entriesOf, savedByCall } from '../view/edits.ts'
 import * as views from '../view/fold.ts'
-import { type CheckOptions, checkSize, type Violation, violation } from '../view/legality.ts'
+import { type CheckOptions, checkSize, firstSpeaker, type Violation, violation } from '../view/legality.ts'
 import { legalize } from '../view/legalize.ts'
 import { Calls, checkMessage, copyOf } from '../view/messages.ts'
 import { type EditRequest, toEdit } from '../view/proposal.ts'
@@ -457,7 +457,8 @@ export class SessionState {
   #rules(): CheckOptions {
     // Only edits can bring in a call's id twice, at any distance. If edits contain calls, the whole view is checked.
     const where = this.#fold.callsInEdits > 0 ? {} : views.changedSince(this.#fold, this.#legal)
-    return { dialect: this.options.model.dialect, ...where, open: this.#calls.open, checked: this.#checked }
+    const began = firstSpeaker(this.#fold.entries)
+    return { dialect: this.options.model.dialect, ...where, began, open: this.#calls.open, checked: this.#checked }
   }
 
   #noteLegal(): void {

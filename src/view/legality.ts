@@ -27,6 +27,8 @@ export const RULES = {
     'On models that bind reasoning to the text before it, reasoning after a change is left out and never put back.',
   'signed-altered': 'A tool call with a signature of the provider is sent back byte for byte.',
   'call-comes-first': 'A conversation does not begin with a tool call.',
+  'answer-comes-first': 'A conversation that the user began does not begin with an answer.',
+  'nothing-left': 'Behind the system prompt, a conversation keeps at least one message.',
   'call-dropped': 'A tool call may be shortened, but not dropped or turned into text.',
   'result-dropped': 'A tool result may be shortened, but not dropped.',
   'invalid-unicode': 'Texts are valid Unicode, without lone surrogates.',
@@ -45,6 +47,8 @@ export type CheckOptions = {
   from?: number
   /** Stretches of changed messages in order (`to` is exclusive). They are checked together with the adjacent steps. */
   changed?: readonly Stretch[]
+  /** Who speaks first in the conversation itself, behind the system prompt; undefined if nobody does. */
+  began?: Message['role'] | undefined
   /** The calls that may still wait for a result; by default all calls of the last step. */
   open?: readonly string[]
   /**
@@ -59,7 +63,7 @@ export type Stretch = { from: number; to: number }
 /** The rules that a list of messages breaks. Calls of the last step that still wait for results are legal. */
 export function checkView(messages: readonly Message[], options: CheckOptions = {}): Violation[] {
   const { from = 0, changed = [] } = options
-  const found: Violation[] = []
+  const found = [...checkBeginning(messages, options)]
   const calls = new Set<string>()
   let done = 0
   for (const stretch of [...changed.filter(one => one.from < from), { from, to: messages.length }]) {
@@ -91,12 +95,23 @@ function checkSteps(messages: readonly Message[], { from, to }: Stretch, check: 
       i++
       continue
     }
-    if (options.dialect === 'gemini' && beginsWithCall(messages, i)) {
-      found.push(violation('call-comes-first', `message ${i} makes a call, and nobody has said anything yet`, i))
-    }
     i = checkStep(messages, i, check)
   }
   return i
+}
+
+/**
+ * What is wrong with the beginning. What the conversation itself lacks, an edit cannot have removed. Anthropic's own API
+ * takes an answer as the first message; Amazon Bedrock and other services with the same models refuse it.
+ */
+export function checkBeginning(messages: readonly Message[], { dialect, began }: CheckOptions): Violation[] {
+  const first = firstSpoken(messages)
+  if (first < 0) return began === undefined ? [] : [violation('nothing-left', 'no message would be left')]
+  if (dialect === 'gemini' && beginsWithCall(messages, first)) {
+    return [violation('call-comes-first', `message ${first} makes a call, and nobody has said anything yet`, first)]
+  }
+  if (dialect !== 'anthropic' || began !== 'user' || messages[first]!.role !== 'assistant') return []
+  return [violation('answer-comes-first', `message ${first} is an answer, and the user has said nothing yet`, first)]
 }
 
 /** Providers also limit the bytes of a request, whatever its tokens. */
@@ -130,17 +145,21 @@ export function stepStart(messages: readonly Message[], index: number): number {
 }
 
 /**
- * Whether the answers at an index begin the conversation and make a call: Gemini requires a user message or a function
- * response before every call, and answers in a row are one.
+ * Whether the answers at the beginning make a call: Gemini requires a user message or a function response before every
+ * call, and answers in a row are one.
  */
-export function beginsWithCall(messages: readonly Message[], index: number): boolean {
-  if (firstSpoken(messages) !== index) return false
-  for (let i = index; messages[i]?.role === 'assistant'; i++) if (callsIn(messages[i]!).length > 0) return true
+function beginsWithCall(messages: readonly Message[], first: number): boolean {
+  for (let i = first; messages[i]?.role === 'assistant'; i++) if (callsIn(messages[i]!).length > 0) return true
   return false
 }
 
+/** Who speaks first behind the system prompt. */
+export function firstSpeaker(messages: readonly Pick<Message, 'role'>[]): Message['role'] | undefined {
+  return messages[firstSpoken(messages)]?.role
+}
+
 /** The first message behind the system prompt; −1 if there is none. */
-export function firstSpoken(messages: readonly Message[]): number {
+export function firstSpoken(messages: readonly Pick<Message, 'role'>[]): number {
   return messages.findIndex(({ role }) => role !== 'system')
 }
 

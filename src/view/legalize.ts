@@ -10,23 +10,28 @@
 import { withLeaves } from '../model/leaves.ts'
 import type { Dialect, Message, Part, ToolCallPart, ToolResultPart } from '../model/types.ts'
 import {
-  beginsWithCall,
   blanksIn,
   type CheckOptions,
   callsIn,
+  checkBeginning,
   checkView,
   firstSpoken,
   firstUnchecked,
   hangingIn,
   isWellFormed,
   mayWait,
+  type Rule,
   resultsIn,
   type Violation,
 } from './legality.ts'
 import { EMPTY, interruptedResult, resultAsText } from './repairs.ts'
 
-/** Inserted before a tool call that would begin the conversation. */
-const OPENING: Message = { role: 'user', parts: [{ type: 'text', text: '[The conversation begins with a tool call]' }] }
+/** What the user says where a conversation would begin in a way that the provider refuses. */
+const OPENINGS: Partial<Record<Rule, string>> = {
+  'call-comes-first': '[The conversation begins with a tool call]',
+  'answer-comes-first': '[The conversation begins with an answer]',
+  'nothing-left': '[Nothing is left of the conversation]',
+}
 
 type Legal = {
   messages: readonly Message[]
@@ -42,9 +47,15 @@ export function legalize(messages: readonly Message[], options: CheckOptions = {
   const start = firstUnchecked(messages, options)
   const sound = messages.slice(start).flatMap(message => repairShape(message, dialect))
   const legal = [...messages.slice(0, start), ...repairSteps(sound, options)]
-  const first = firstSpoken(legal)
-  if (dialect === 'gemini' && beginsWithCall(legal, first)) legal.splice(first, 0, OPENING)
-  return { messages: legal, repaired }
+  return { messages: withOpening(legal, options), repaired }
+}
+
+function withOpening(messages: readonly Message[], options: CheckOptions): readonly Message[] {
+  const [broken] = checkBeginning(messages, options)
+  const text = broken && OPENINGS[broken.rule]
+  if (!text) return messages
+  const first = firstSpoken(messages)
+  return messages.toSpliced(first < 0 ? messages.length : first, 0, { role: 'user', parts: [{ type: 'text', text }] })
 }
 
 /** Repairs the form of a message: valid Unicode, no text that the provider refuses, no message without anything. */

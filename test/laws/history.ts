@@ -16,7 +16,7 @@ import { openPalimpsest, type Palimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
 import { entriesOf } from '../../src/view/edits.ts'
 import { hiddenByUser } from '../../src/view/hidden.ts'
-import { checkView, waitingCalls } from '../../src/view/legality.ts'
+import { checkView, firstSpeaker, waitingCalls } from '../../src/view/legality.ts'
 import { legalize } from '../../src/view/legalize.ts'
 import { partId, shownParts } from '../../src/view/shown-texts.ts'
 import * as fc from '../property.ts'
@@ -258,7 +258,8 @@ class Life {
   }
 
   #rules() {
-    return { dialect: this.#session.options.model.dialect, open: waitingCalls(this.#entries) }
+    const { dialect } = this.#session.options.model
+    return { dialect, began: firstSpeaker(this.#entries), open: waitingCalls(this.#entries) }
   }
 }
 

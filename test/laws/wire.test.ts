@@ -30,14 +30,14 @@ const step: fc.Arbitrary<Step> = fc.record({
 })
 
 type Change = {
-  kind: 'part' | 'drop' | 'leaf' | 'range' | 'behind' | 'undo' | 'prompt'
+  kind: 'part' | 'drop' | 'leaf' | 'range' | 'front' | 'all' | 'behind' | 'undo' | 'prompt'
   at: number
   size: number
   text: string
 }
 
 const change: fc.Arbitrary<Change> = fc.record({
-  kind: fc.constantFrom('part', 'part', 'drop', 'leaf', 'range', 'behind', 'undo', 'prompt'),
+  kind: fc.constantFrom('part', 'part', 'drop', 'leaf', 'range', 'front', 'all', 'behind', 'undo', 'prompt'),
   at: fc.nat(1000),
   size: fc.nat(4),
   text: fc.constantFrom('', '', ' ', 'short', '🙂'),
@@ -81,6 +81,10 @@ const FORMS: Record<string, Form> = {
     read: (list, prompt) => fromOpenAIChat([{ role: 'system', content: prompt }, ...list]),
     sent: messages => toOpenAIChat(messages) as Wire[],
     judge(list) {
+      assert.ok(
+        list.some(({ role }) => role !== 'system'),
+        'no message but the system prompt',
+      )
       for (let i = 0; i < list.length; i++) {
         const { role, content, tool_calls: calls = [] } = list[i]
         assert.notEqual(role, 'tool', 'a result without a call')
@@ -116,6 +120,7 @@ const FORMS: Record<string, Form> = {
     read: (list, prompt) => fromOpenAIResponses(list, prompt),
     sent: messages => toOpenAIResponses(messages).input as Wire[],
     judge(list) {
+      assert.ok(list.length > 0, 'no item')
       const waiting = new Set<string>()
       for (const [i, item] of list.entries()) {
         if (item.type === 'function_call') waiting.add(item.call_id)
@@ -146,6 +151,7 @@ const FORMS: Record<string, Form> = {
     read: (list, prompt) => fromGemini(list, { parts: [{ text: prompt }] }),
     sent: messages => toGemini(messages).contents as Wire[],
     judge(list) {
+      assert.ok(list.length > 0, 'no content')
       const count = (content: Wire, key: string) => content?.parts.filter((part: Wire) => part[key]).length ?? 0
       for (const [i, content] of list.entries()) {
         assert.ok(content.parts.length > 0, 'a content without parts')
@@ -176,6 +182,7 @@ const FORMS: Record<string, Form> = {
     read: (list, prompt) => fromAnthropic(list, prompt),
     sent: messages => toAnthropic(messages).messages as Wire[],
     judge(list) {
+      assert.equal(list[0]?.role, 'user', 'the first message is of the user')
       const joined: { role: string; blocks: Wire[] }[] = []
       for (const { role, content } of list) {
         const blocks = Array.isArray(content) ? content : [{ type: 'text', text: content }]
@@ -218,6 +225,10 @@ async function apply(session: Session, entries: readonly Message[], given: Chang
       return
     case 'range':
       return void (await of({ type: 'range', from: Math.max(0, entry - size), to: entry }, { messages }))
+    case 'front':
+      return void (await of({ type: 'range', from: 1, to: Math.max(1, entry) }, { messages }))
+    case 'all':
+      return void (await of({ type: 'range', from: size % 2, to: entries.length - 1 }, { messages }))
     case 'behind':
       return void (await of({ type: 'after', entry }, { messages }))
     case 'undo': {

@@ -65,6 +65,23 @@ describe('rules on messages: each is broken alone', () => {
     test(`${name}: ${rule}`, () => assert.deepEqual(rules(messages, dialect), [rule]))
   }
 
+  test('what is left at the beginning is judged by who began the conversation', () => {
+    const system: Message = { role: 'system', parts: [text('You build.')] }
+    const answer = assistant(text('x'))
+    const begun = (messages: Message[], began: Message['role'] | undefined, dialect: Dialect) =>
+      checkView(messages, { began, dialect }).map(({ rule }) => rule)
+    for (const dialect of ['anthropic', 'gemini', 'openai-chat', 'openai-responses'] as const) {
+      for (const messages of [[], [system]]) {
+        assert.deepEqual(begun(messages, 'user', dialect), ['nothing-left'])
+        assert.deepEqual(begun(messages, undefined, dialect), [])
+      }
+      const isRefused = dialect === 'anthropic' ? ['answer-comes-first'] : []
+      assert.deepEqual(begun([system, answer, go], 'user', dialect), isRefused)
+      assert.deepEqual(begun([answer, go], 'assistant', dialect), [])
+      assert.deepEqual(begun([system, go, answer], 'user', dialect), [])
+    }
+  })
+
   test('what is legal: results in any order and grouping, calls in several messages, calls that wait at the end', () => {
     const legal: Message[][] = [
       [],

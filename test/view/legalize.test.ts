@@ -30,11 +30,12 @@ describe('any list of messages', () => {
 
   test('becomes legal, and what was legal stays the very same', () => {
     fc.assert(
-      fc.property(broken, dialect, (messages, dialect) => {
-        const { messages: legal, repaired } = legalize(messages, { dialect })
-        assert.deepEqual(checkView(legal, { dialect }), [])
+      fc.property(broken, dialect, fc.constantFrom(undefined, 'user' as const), (messages, dialect, began) => {
+        const rules = { dialect, began }
+        const { messages: legal, repaired } = legalize(messages, rules)
+        assert.deepEqual(checkView(legal, rules), [])
         assert.equal(repaired.length === 0, legal === messages)
-        assert.equal(legalize(legal, { dialect }).messages, legal)
+        assert.equal(legalize(legal, rules).messages, legal)
       }),
       { numRuns: 500 },
     )
@@ -223,6 +224,55 @@ describe('a session', () => {
     assert.deepEqual(
       report.map(({ rule }) => rule),
       ['call-comes-first'],
+    )
+  })
+
+  test('that an edit makes begin with an answer gets an opening at Anthropic, until the edit is undone', async () => {
+    const session = await open()
+    await session.append(user('go'), says('done'), user('more'))
+    const [edit] = await session.apply([
+      { target: { type: 'entry', entry: 0 }, replacement: { messages: [] }, why: '' },
+    ])
+    const { messages, report } = await session.view()
+    assert.deepEqual(textsOf(messages), ['[The conversation begins with an answer]', 'done', 'more'])
+    assert.equal(messages[0]!.role, 'user')
+    assert.deepEqual(
+      report.map(({ rule }) => rule),
+      ['answer-comes-first'],
+    )
+    assert.deepEqual((await session.verify()).violations, [])
+    const synced = await session.sync([user('go'), says('done'), user('more')])
+    assert.deepEqual(textsOf(synced.messages), textsOf(messages))
+    await session.undo(edit!.id)
+    assert.deepEqual(textsOf((await session.view()).messages), ['go', 'done', 'more'])
+  })
+
+  test('that its client begins with an answer is left as it is', async () => {
+    const session = await open()
+    const own = [says('Hello, what can I do?'), user('go')]
+    const { messages, report } = await session.sync(own)
+    assert.deepEqual(textsOf(messages), textsOf(own))
+    assert.deepEqual(report, [])
+  })
+
+  test('keeps a message: an edit that would leave none is refused, and an undo that does gets an opening', async () => {
+    const session = await open()
+    await session.append(user('go'), says('done'))
+    const all = { type: 'range', from: 0, to: 1 } as const
+    const apply = (messages: Message[]) => session.apply([{ target: all, replacement: { messages }, why: '' }])
+    await assert.rejects(apply([]), { code: 'VIEW_ILLEGAL', message: /nothing-left/ })
+    assert.deepEqual(textsOf((await session.view()).messages), ['go', 'done'])
+    const gone = (entry: number) =>
+      session.apply([{ target: { type: 'entry', entry }, replacement: { messages: [] }, why: '' }])
+    const [outer] = await apply([user('all of it')])
+    await gone(0)
+    await gone(1)
+    await session.undo(outer!.id)
+    const { messages, report } = await session.view()
+    assert.deepEqual(textsOf(messages), ['[Nothing is left of the conversation]'])
+    assert.deepEqual(
+      report.map(({ rule }) => rule),
+      ['nothing-left'],
     )
   })
 

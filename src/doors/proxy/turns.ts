@@ -18,6 +18,7 @@ import type { Session } from '../../session/session.ts'
 import type { View } from '../../session/session-view.ts'
 import { leaveOutAll, STALE, stripsReasoning } from '../../view/binding.ts'
 import { entriesOf } from '../../view/edits.ts'
+import { firstSpeaker } from '../../view/legality.ts'
 import { legalize } from '../../view/legalize.ts'
 import { commonLength } from '../../view/messages.ts'
 import { activeClears, CLEARED, clearedCalls, clearsMade, clearsToAsk } from '../../view/server-clears.ts'
@@ -359,8 +360,9 @@ function holdsMark({ bytes, list }: Incoming, { same }: Spliced): boolean {
 /** The messages without anything that this dialect's provider would refuse. */
 function legalForm(dialect: ProxyDialect, live: Live, messages: readonly Message[]): readonly Message[] {
   const from = live.session.fold.callsInEdits > 0 ? 0 : commonLength(messages, live.legal ?? [])
-  const { openCalls: open } = live.session
-  const { messages: legal, repaired } = legalize(messages, { dialect: dialect.name, from, open })
+  const { openCalls: open, fold } = live.session
+  const began = firstSpeaker(fold.entries)
+  const { messages: legal, repaired } = legalize(messages, { dialect: dialect.name, from, began, open })
   live.legal = repaired.length === 0 ? messages : []
   return legal
 }
