@@ -17,6 +17,7 @@ import { Queues } from '../../model/queues.ts'
 import { loadCounter } from '../../model/tokens.ts'
 import type { Message, ToolCallPart } from '../../model/types.ts'
 import type { Session } from '../../session/session.ts'
+import { checkNotHidden } from '../../tools/recall.ts'
 import { isVisible } from '../../view/fold.ts'
 import { partId, shownParts } from '../../view/shown-texts.ts'
 import type { Caller } from './gate.ts'
@@ -88,11 +89,14 @@ const retrieve = defineRoute({
   params: { hash: z.string().regex(/^[0-9a-f]{24}$/) },
   query: { query: z.string().max(10_000).optional().describe('Not used: the answer is always the whole text.') },
   answer: z.object({ hash: z.string(), original_content: z.string(), session: z.string(), entry: z.number() }),
+  refusals: [409],
   async run({ params: { hash }, caller, doors }) {
     const name = nameOf(hash.slice(0, KEY_DIGITS))
     try {
       const session = await doors.desk.open(caller, name)
-      const { text, entry } = await session.original(hash.slice(KEY_DIGITS))
+      const id = hash.slice(KEY_DIGITS)
+      const { text, entry, part } = await session.original(id)
+      if (caller.role === 'agent') checkNotHidden(session, { id, entry, part })
       return { hash, original_content: text, session: name, entry }
     } catch (error) {
       if (!isPalimpsestError(error) || !['SESSION_NOT_FOUND', 'EDIT_NOT_FOUND'].includes(error.code)) throw error

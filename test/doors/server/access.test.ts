@@ -90,24 +90,24 @@ describe('an agent', () => {
   })
 
   test('sees text that its user has hidden on no route; its user sees it', async () => {
-    const read = { id: 'c1', name: 'read_file' }
+    const read = { id: 'c1', type: 'function', function: { name: 'read_file', arguments: '{"path":"a.ts"}' } }
     const messages = [
-      said('a zebra question'),
-      { role: 'assistant', parts: [{ type: 'tool-call', ...read, input: { path: 'a.ts' } }] },
-      { role: 'tool', parts: [{ type: 'tool-result', ...read, output: 'the zebra answer '.repeat(50) }] },
-      said('read', 'assistant'),
+      { role: 'assistant', content: null, tool_calls: [read] },
+      { role: 'tool', tool_call_id: 'c1', content: 'the zebra answer '.repeat(50) },
     ]
-    await call('POST', '/sessions', { token: alice.token, body: { id: 'hiding', messages } })
-    const parts = await call('GET', '/sessions/hiding/parts', { token: agent.token })
+    // From a gateway, so that the answer has a hash, too.
+    const kept = await call('POST', '/v1/compress', { token: agent.token, body: { messages } })
+    const hiding: string = kept.json.session
+    const parts = await call('GET', `/sessions/${hiding}/parts`, { token: agent.token })
     const [{ hash, entry }] = parts.json.parts
-    await call('POST', '/sessions/hiding/edits', {
+    await call('POST', `/sessions/${hiding}/edits`, {
       token: alice.token,
       body: { action: 'discard', targets: [[hash]] },
     })
     for (const path of [
       '/recall?q=zebra+answer',
-      '/sessions/hiding/recall?q=zebra+answer',
-      `/sessions/hiding/around?id=${hash}`,
+      `/sessions/${hiding}/recall?q=zebra+answer`,
+      `/sessions/${hiding}/around?id=${hash}`,
     ]) {
       const told = async (token: string) => {
         const { text } = await call('GET', path, { token })
@@ -117,12 +117,13 @@ describe('an agent', () => {
       assert.deepEqual(await told(alice.token), [true, false], path)
     }
     const routes = Object.keys((await call('GET', '/openapi.json', { token: alice.token })).json.paths)
-    const looks = routes.filter(path => path.startsWith('/sessions/{session}/'))
+    const looks = routes.filter(path => path.startsWith('/sessions/{session}/') || path.includes('{hash}'))
     assert.ok(looks.length > 15)
-    const shows = async (token: string, { session = 'hiding', method = 'GET', body = {} } = {}) => {
+    const shows = async (token: string, { session = hiding, method = 'GET', body = {} } = {}) => {
       const shown: string[] = []
       for (const path of looks) {
-        const filled = path.replace('{session}', session).replace('{entry}', entry).replace('{part}', '0')
+        const byHash = path.replace('{hash}', hiding.slice('gateway-'.length) + hash)
+        const filled = byHash.replace('{session}', session).replace('{entry}', entry).replace('{part}', '0')
         const query = method === 'GET' ? `?id=${hash}&q=zebra&path=a.ts&turn=1` : ''
         const sent = method === 'GET' ? {} : { body }
         const { text } = await call(method, `${filled}${query}`, { token, ...sent })
@@ -131,15 +132,19 @@ describe('an agent', () => {
       return shown
     }
     assert.deepEqual(await shows(agent.token), [])
-    assert.ok((await shows(alice.token)).includes('/sessions/{session}/file'))
+    const shown = await shows(alice.token)
+    for (const path of ['/sessions/{session}/file', '/v1/retrieve/{hash}']) assert.ok(shown.includes(path), path)
     for (const body of [{}, { id: hash }]) assert.deepEqual(await shows(agent.token, { method: 'POST', body }), [])
     const fork = (id: string, at?: number) =>
-      call('POST', '/sessions/hiding/fork', { token: agent.token, body: { id, ...(at === undefined ? {} : { at }) } })
+      call('POST', `/sessions/${hiding}/fork`, {
+        token: agent.token,
+        body: { id, ...(at === undefined ? {} : { at }) },
+      })
     assert.equal((await fork('earlier', 2)).json.error.code, 'PINNED')
     assert.equal((await fork('before', 1)).status, 201)
     assert.equal((await fork('whole')).status, 201)
     for (const session of ['before', 'whole']) assert.deepEqual(await shows(agent.token, { session }), [])
-    const original = (token: string) => call('GET', `/sessions/hiding/original?id=${hash}`, { token })
+    const original = (token: string) => call('GET', `/sessions/${hiding}/original?id=${hash}`, { token })
     assert.equal((await original(agent.token)).json.error.code, 'PINNED')
     assert.match((await original(alice.token)).json.text, /^the zebra answer/)
   })
