@@ -104,22 +104,49 @@ const BLOCK_HTML = new RegExp(
 const LONE_TAG =
   /^ {0,3}<(?:[a-z][a-z0-9-]*(?:\s+[a-z_:][\w.:-]*(?:\s*=\s*(?:[^\s"'=<>`]+|'[^']*'|"[^"]*"))?)*\s*\/?|\/[a-z][a-z0-9-]*\s*)>\s*$/i
 
-/** Reads a document line by line and returns the header that a line completes. */
+/** Deeper lists and quotations are read as text. */
+const MAX_DEPTH = 32
+
+/** Reads a document, or a container in it, line by line and returns the header that a line completes. */
 class BlockReader {
+  readonly #depth: number
   /** Lines are skipped until this matches. */
   #until: ((line: string) => boolean) | undefined
   /** The lines of the running paragraph; a header may be underlined. */
   #paragraph: Paragraph | undefined
   #container: Container | undefined
 
+  constructor(depth = 0) {
+    this.#depth = depth
+  }
+
+  /** Whether the last line ends in a paragraph, at any depth. The next line may continue it without indentation. */
+  get #endsInText(): boolean {
+    if (this.#until) return false
+    return this.#container ? this.#container.inner.#endsInText : this.#paragraph !== undefined
+  }
+
   next(line: string, index: number): Header | undefined {
     if (this.#until) {
       if (this.#until(line)) this.#until = undefined
       return undefined
     }
-    if (this.#container && staysInside(this.#container, line)) return undefined
+    if (this.#container && this.#staysInside(this.#container, line)) return undefined
     this.#container = undefined
     return this.#block(line, index)
+  }
+
+  /** Whether a line belongs to the open container, which then reads it. */
+  #staysInside(container: Container, line: string): boolean {
+    const { inner, quote, indent } = container
+    if (line.trim() === '') {
+      inner.next('', 0)
+      return !quote && !container.empty
+    }
+    if (quote ? !QUOTE.test(line) : indentOf(line) < indent) return inner.#endsInText && !interrupts(line)
+    inner.next(quote ? quotedIn(line) : fromColumn(line, indent), 0)
+    container.empty = false
+    return true
   }
 
   #block(line: string, index: number): Header | undefined {
@@ -149,15 +176,17 @@ class BlockReader {
     else if (BLOCK_HTML.test(line)) this.#skipUntil(text => text.trim() === '')
     else if (!this.#paragraph && LONE_TAG.test(line)) this.#skipUntil(text => text.trim() === '')
     else if (RULE.test(line)) this.#endParagraph()
-    else if (QUOTE.test(line)) this.#enter({ indent: 0, quote: true, lazy: runsOn(line), empty: false })
-    else if (startsItem(line, this.#paragraph !== undefined)) this.#enter(itemOf(line))
+    else if (this.#depth < MAX_DEPTH && QUOTE.test(line)) this.#enter({ indent: 0, quote: true, first: quotedIn(line) })
+    else if (this.#depth < MAX_DEPTH && startsItem(line, this.#paragraph !== undefined)) this.#enter(itemOf(line))
     else return false
     return true
   }
 
-  #enter(container: Container): void {
+  #enter({ first, ...opened }: Opened): void {
     this.#endParagraph()
-    this.#container = container
+    const inner = new BlockReader(this.#depth + 1)
+    inner.next(first, 0)
+    this.#container = { ...opened, inner, empty: first.trim() === '' }
   }
 
   #html(line: string, until: (line: string) => boolean): void {
@@ -190,20 +219,6 @@ function fenceOf(line: string): ((line: string) => boolean) | undefined {
   }
 }
 
-/** Whether a line belongs to an open list item or quotation; updates the state of that container. */
-function staysInside(container: Container, line: string): boolean {
-  if (line.trim() === '') {
-    container.lazy = false
-    return !container.quote && !container.empty
-  }
-  if (container.quote ? QUOTE.test(line) : indentOf(line) >= container.indent) {
-    container.lazy = runsOn(line)
-    container.empty = false
-    return true
-  }
-  return container.lazy && !interrupts(line)
-}
-
 /** Whether a line begins a list item. Inside a paragraph, an item must not be empty and, if numbered, begin at 1. */
 function startsItem(line: string, inParagraph: boolean): boolean {
   const item = ITEM.exec(line)
@@ -211,30 +226,36 @@ function startsItem(line: string, inParagraph: boolean): boolean {
   return !inParagraph || (line.slice(item[0].length).trim() !== '' && /^(?:[-+*]|0*1[.)])$/.test(item[2]!))
 }
 
-function itemOf(line: string): Container {
+function itemOf(line: string): Opened {
   const [all = '', lead = '', marker = '', gap = ''] = ITEM.exec(line) ?? []
   const rest = line.slice(all.length)
   const width = lead.length + marker.length
   const content = indentOf(gap, width)
   // After a wider gap, the item begins with a code block.
-  const isCode = content > width + 4
-  const indent = rest === '' || isCode ? width + 1 : content
-  return { indent, quote: false, lazy: !isCode && runsOn(rest), empty: rest.trim() === '' }
+  const indent = rest === '' || content > width + 4 ? width + 1 : content
+  return { indent, quote: false, first: rest === '' ? '' : ' '.repeat(content - indent) + rest }
 }
 
-/** Whether a line of a list item or quotation ends in a paragraph that the next line can continue. */
-function runsOn(line: string): boolean {
-  const text = line.replace(/^(?:\s*(?:>|[-+*](?=\s|$)|\d{1,9}[.)](?=\s|$)))*\s*/, '')
-  return (
-    text !== '' && !(ATX.test(text) || fenceOf(text) || RULE.test(line.replace(/^[\s>]+/, '')) || BLOCK_HTML.test(text))
-  )
+/** A line of a quotation without its mark and the space behind it. */
+function quotedIn(line: string): string {
+  const [mark = ''] = QUOTE.exec(line) ?? []
+  const rest = line.slice(mark.length)
+  return fromColumn(rest, Math.min(mark.length + 1, indentOf(rest, mark.length)), mark.length)
+}
+
+/** The text from a column on, of which only blanks come before; `from` is the column where the text begins. */
+function fromColumn(text: string, column: number, from = 0): string {
+  return ' '.repeat(indentOf(text, from) - column) + text.replace(/^[ \t]+/, '')
 }
 
 /**
- * An open list item or quotation. `indent`: the column from which lines belong to a list item. `lazy`: whether the next
- * line may continue its paragraph without that indentation. `empty`: whether it has no content yet.
+ * An open list item or quotation, with the reader of its content. `indent`: the column from which lines belong to a list
+ * item. `empty`: whether the item has no content yet.
  */
-type Container = { indent: number; quote: boolean; lazy: boolean; empty: boolean }
+type Container = { indent: number; quote: boolean; inner: BlockReader; empty: boolean }
+
+/** A container as its first line opens it; `first` is the content of that line. */
+type Opened = Pick<Container, 'indent' | 'quote'> & { first: string }
 
 type Paragraph = { from: number; lines: string[] }
 

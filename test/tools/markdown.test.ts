@@ -64,6 +64,8 @@ test('a header directly after a block that hides headers is found', () => {
   for (const text of after) assert.deepEqual(names(`${text}# Yes\n`), ['# Yes'], JSON.stringify(text))
   assert.deepEqual(names('   -  a\n\n \tx\nYes\n===\n'), ['# Yes'], 'a tab goes to the next column of four')
   assert.deepEqual(names('---\n\n# Yes\n'), ['# Yes'], 'a rule at the top that no second one closes')
+  for (const text of ['> ```\n> x\n', '- ~~~\n  x\n', '> > ```\n> > x\n', '> <!-- a\n> x\n', '> - ```\n>   x\n'])
+    assert.deepEqual(names(`${text}Yes\n===\n`), ['# Yes'], `what is left open ends with ${JSON.stringify(text)}`)
 })
 
 test('a section ends at the next header of the same or a higher level', () => {
@@ -190,6 +192,12 @@ const readAlike = fc.constantFrom(
     '* x\n\n  # y',
     '> q',
     '> # q',
+    '>',
+    '> ```',
+    '> ===',
+    '>> q',
+    '> - q',
+    '> <!-- a',
     '===',
     '---',
     '***',
