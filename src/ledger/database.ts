@@ -2,9 +2,10 @@
  * A SQLite file: opened with a write-ahead log and migrated to the newest schema; its failures get our error codes.
  * Statements are prepared once. A commit is on disk before the call returns.
  */
-import { closeSync, existsSync, mkdirSync, openSync, readlinkSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, readlinkSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import { type ErrorCode, messageOf, PalimpsestError } from '../model/errors.ts'
 
 /** Named steps, applied in order on open; append only. */
@@ -89,10 +90,27 @@ export class SqliteFile {
 export function openDatabase(path: string, options: { readOnly?: boolean } = {}): DatabaseSync {
   try {
     if (path !== ':memory:' && options.readOnly !== true) makePrivate(path)
-    return new DatabaseSync(path, options)
+    return new DatabaseSync(options.readOnly && isImmutable(path) ? immutable(path) : path, options)
   } catch (error) {
     throw asStoreError(error, path)
   }
+}
+
+/** SQLite does not open a closed database in a folder where it cannot make a log, unless it is told that nobody writes. */
+function isImmutable(path: string): boolean {
+  if (existsSync(`${path}-wal`)) return false
+  try {
+    accessSync(dirname(path), constants.W_OK)
+    return false
+  } catch {
+    return true
+  }
+}
+
+function immutable(path: string): URL {
+  const url = pathToFileURL(path)
+  url.searchParams.set('immutable', '1')
+  return url
 }
 
 /** A new database is readable only by its owner from the first byte; SQLite gives the files beside it the same mode. */

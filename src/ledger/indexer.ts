@@ -6,7 +6,7 @@
  * A failure in the background is ignored: the index is derived, and the next search reports the problem.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isPalimpsestError } from '../model/errors.ts'
+import { type ErrorCode, isPalimpsestError } from '../model/errors.ts'
 
 /**
  * Takes up to `steps` steps for the given sessions, or for all that are not fully indexed; also merges segments if
@@ -29,6 +29,8 @@ const STEPS_BEFORE_SEARCH = 24
 /** How often, and after what time, a search retries while another process writes. */
 const MAX_SEARCH_TRIES = 50
 const WAIT_MS = 100
+/** The index cannot be written, but it can be searched. */
+const UNWRITABLE: ReadonlySet<ErrorCode> = new Set(['STORE_FULL', 'STORE_READONLY'])
 
 export class Indexer {
   readonly #advance: Advance
@@ -64,8 +66,15 @@ export class Indexer {
     this.#timer.unref()
   }
 
-  /** Called before a search. Resolves to whether the index is incomplete. */
+  /** Called before a search. Resolves to whether the index is incomplete, as it stays while the disk is full. */
   async catchUp(session: string | undefined): Promise<boolean> {
+    return this.#caughtUp(session).catch(error => {
+      if (isPalimpsestError(error) && UNWRITABLE.has(error.code)) return true
+      throw error
+    })
+  }
+
+  async #caughtUp(session: string | undefined): Promise<boolean> {
     if (session !== undefined) {
       while (await this.#patiently([session], STEPS_BEFORE_SEARCH));
       return false

@@ -112,6 +112,10 @@ const SYSTEM: Record<string, [ErrorCode, string]> = {
   EROFS: ['STORE_READONLY', 'The file system is read-only.'],
   EACCES: ['STORE_READONLY', 'Permission denied. Check the permissions.'],
   EPERM: ['STORE_READONLY', 'The system does not permit it. Check the permissions.'],
+  ENOTDIR: ['STORE_FAILED', 'A part of the path is a file, not a folder.'],
+  EISDIR: ['STORE_FAILED', 'It is a folder, not a file.'],
+  ENAMETOOLONG: ['STORE_FAILED', 'The path is too long.'],
+  EMFILE: ['STORE_FAILED', 'Too many files are open.'],
   EIO: ['STORE_FAILED', 'The disk could not be read or written. Check it.'],
 }
 

@@ -2,7 +2,17 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -30,6 +40,8 @@ before(async () => {
   await memory.set('alice', 'goals', { body: SECRET, by: 'user:alice' })
   await memory.close()
 })
+
+const asRoot = process.getuid?.() === 0 || process.platform === 'win32' ? 'root may write everywhere' : false
 
 const run = (home: string, ...args: string[]) => runCli([...args, '--home', home])
 
@@ -102,6 +114,19 @@ test('a backup contains everything, and restores an identical home', async () =>
   assert.equal((await run(again, 'export', '--all')).stdout, (await run(HOME, 'export', '--all')).stdout)
   assert.equal((await run(again, 'head')).stdout, (await run(HOME, 'head')).stdout)
   assert.equal(readFileSync(join(userFolder(again, 'alice'), 'workspace/MEMORY.md'), 'utf8'), SECRET)
+})
+
+test('a backup is restored from a folder that cannot be written', { skip: asRoot }, async () => {
+  const copy = join(folder, 'read-only')
+  assert.equal((await run(HOME, 'backup', copy)).code, 0)
+  chmodSync(copy, 0o500)
+  const restored = await run(join(folder, 'from-read-only'), 'backup', '--restore', copy)
+  assert.match(restored.stdout, /3 sessions, .* verified/, restored.stderr)
+  assert.deepEqual(
+    readdirSync(copy).filter(name => /-(?:wal|shm)$/.test(name)),
+    [],
+  )
+  chmodSync(copy, 0o700)
 })
 
 describe('a backup that does not finish', () => {
