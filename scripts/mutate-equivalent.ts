@@ -105,6 +105,40 @@ const ROWS: readonly Row[] = [
     why: 'after five steps the inverse is found, and one more step gives the same',
   },
   {
+    file: 'src/view/timeline.ts',
+    line: "if (event.type === 'edit' || event.type === 'revert' || event.type === 'reapply') {",
+    texts: ['true', '!=='],
+    why: 'until the next call the view of the last one is the same before any event; it only takes longer',
+  },
+  {
+    file: 'src/view/timeline.ts',
+    line: 'paid: { dollars: 0, output: 0, estimated: true },',
+    why: 'each call is priced before somebody can see it',
+  },
+  {
+    file: 'src/view/timeline.ts',
+    line: 'const key = `${name} ${Math.floor(at / HOUR)} ${this.#long}`',
+    texts: ['*'],
+    why: 'each time has a key of its own then, and the same row; it only takes longer',
+  },
+  {
+    file: 'src/view/timeline.ts',
+    line: 'if (!found) {',
+    texts: ['true'],
+    why: 'the same row is made again; it only takes longer',
+  },
+  {
+    file: 'src/view/timeline.ts',
+    line: 'this.#known.set(key, found)',
+    why: 'the same row is made again; it only takes longer',
+  },
+  {
+    file: 'src/view/timeline.ts',
+    line: 'if (a === b) return true',
+    texts: ['false'],
+    why: 'a message has the same bytes as itself; it only takes longer',
+  },
+  {
     file: 'src/view/turns.ts',
     line: 'while (turns[place + 1] && turns[place + 1]!.entry <= entry) place++',
     texts: ['<'],

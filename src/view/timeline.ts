@@ -356,7 +356,7 @@ export class Timeline {
     const call = this.calls.length
     this.#map.follow(edits, call)
     for (const edit of edits) {
-      this.moments.set(edit.id, { at, call, ...(decision === undefined ? {} : { decision }) })
+      this.moments.set(edit.id, { at, call, decision })
       this.#since.ids.push(edit.id)
       this.#since.saved += edit.saved
       if (edit.by !== 'engine') this.#since.ours = this.#edited = true
@@ -389,16 +389,15 @@ export class Timeline {
     this.#own = this.#modelFor(last.model, last.at)
     this.#fit.note({ ...usage, model: last.model }, shown ?? this.#last.shown)
     this.#overhead = Math.round((this.#fit.overhead(this.#own.scale) ?? this.#overhead * this.scale) / this.scale)
-    if (before && before.model !== last.model) this.#forget(last, `the model before was ${before.model}`)
+    if (before && before.model !== last.model) this.#forget(last, before)
     Object.assign(last, this.#sums(), { overhead: this.#overhead })
-    const missed = told ?? this.#missedBy(last, before)
-    if (missed) last.missed = missed
+    last.missed = told ?? this.#missedBy(last, before)
     this.#account(last)
   }
 
   /** Drops the cached prefix when the model changes: each model has a cache of its own. */
-  #forget(call: TimelineCall, cause: string): void {
-    call.miss = { kind: 'cold', lost: this.#last.shown + this.#overhead, cause }
+  #forget(call: TimelineCall, before: TimelineCall): void {
+    call.miss = { kind: 'cold', lost: before.sent.tokens, cause: `the model before was ${before.model}` }
     this.#last = { ...this.#last, prefix: undefined, rawPrefix: undefined }
   }
 

@@ -289,16 +289,22 @@ describe('what a call cost', () => {
   })
 
   test('loses what was sent behind an edit, and no more', () => {
+    const at = (entry: number) => ({ type: 'part' as const, entry, part: 0 })
     const { calls } = run(
       [0, say('user', long, 0)],
       [1, say('assistant', 'a', 1)],
       [2, say('user', long, 2)],
       [3, say('assistant', 'b', 3)],
-      [4, { type: 'edit', edits: [{ ...cut, target: { type: 'part', entry: 2, part: 0 } }] }],
+      [4, { type: 'edit', edits: [{ ...cut, target: at(2) }] }],
       [5, say('user', 'go on', 5)],
       [6, say('assistant', 'c', 6)],
+      [7, { type: 'edit', edits: [{ ...cut, id: 'e2', by: 'engine', target: at(4) }] }],
+      [8, say('assistant', 'd', 8)],
     )
-    assert.equal(calls[2]!.miss?.lost, 2500)
+    const [, , ours, theirs] = calls
+    assert.equal(ours!.miss?.lost, 2500)
+    assert.equal(theirs!.miss?.lost, 2)
+    assert.equal(theirs!.raw.cached, ours!.raw.tokens - 2, 'what the client changed is lost without our edits, too')
   })
 
   test('finds nothing in the cache after a pause, with an edit and without it', () => {
@@ -325,6 +331,16 @@ describe('what a call cost', () => {
     assert.deepEqual(said(wait), [undefined, 'it waits'])
     assert.deepEqual(said(pays), [undefined, 'it pays'])
     assert.deepEqual(said(pays, wait), [undefined, 'it pays'])
+    const silent: Event = { type: 'edit', edits: [{ ...cut, id: 'e2', target: { type: 'part', entry: 1, part: 0 } }] }
+    assert.deepEqual(said(pays, silent), [undefined, 'it pays'])
+    const { moments } = run([0, say('user', 'a', 0)], [1, pays], [2, say('assistant', 'b', 2)], [3, silent])
+    assert.deepEqual(
+      [...moments.values()].map(({ at, call, decision }) => [at, call, decision]),
+      [
+        [1, 0, 'it pays'],
+        [3, 1, undefined],
+      ],
+    )
   })
 
   test('is estimated with the tokens of its answer where the provider reported nothing', () => {
@@ -344,13 +360,16 @@ describe('what a call cost', () => {
     assert.equal(calls[1]!.raw.cached, 0)
     assert.match(calls[1]!.miss!.cause, /^10 minutes since/)
     assert.equal(calls[1]!.miss!.kind, 'cold')
-    const paused = (minutes: number) =>
-      run(
-        [0, say('user', long, 0)],
-        [1, say('assistant', 'a', 1)],
-        [minutes * MINUTE, say('user', 'still there?', minutes * MINUTE)],
-        [minutes * MINUTE, say('assistant', 'yes', minutes * MINUTE)],
+    const start = 1_000 * MINUTE
+    const paused = (minutes: number) => {
+      const end = start + minutes * MINUTE
+      return run(
+        [start, say('user', long, start)],
+        [start, say('assistant', 'a', start)],
+        [end, say('user', 'still there?', end)],
+        [end, say('assistant', 'yes', end)],
       ).calls[1]!.miss!.cause.replace(/ since.*/, '')
+    }
     assert.deepEqual([90, 300, 47 * 60, 4 * 24 * 60].map(paused), ['90 minutes', '5 hours', '47 hours', '4 days'])
   })
 
