@@ -168,7 +168,7 @@ function replace(fold: Fold, texts: readonly ShownText[], operation: ReplaceOper
 
 type Match = { text: ShownText; from: number; to: number }
 
-/** Every occurrence of the start, up to the nearest end behind it in the same text; in one pass over each text. */
+/** Every occurrence of the start, up to the nearest end after it in the same text; in one pass over each text. */
 export function findMatches(texts: Iterable<ShownText>, { start, end }: ReplaceOperation): Match[] {
   const matches: Match[] = []
   for (const text of texts) {

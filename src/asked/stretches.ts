@@ -1,6 +1,6 @@
 /**
- * Finds stretches of a text that say little for their length, each with a line that describes the content. Everything
- * is found by lines and in one pass, whatever the text; of lines over 2,000 characters only the beginning is read.
+ * Finds stretches of a text with little content for their length, each with a line that describes it. Everything is
+ * found by lines and in one pass over any text; of lines over 2,000 characters only the beginning is read.
  */
 
 import { tryJson } from '../model/json.ts'
@@ -18,7 +18,7 @@ const MAX_JSON_TRIED = 20
 
 type Line = { from: number; to: number; text: string }
 
-/** In the order in which they are found; none overlaps another. */
+/** The stretches in the order in which they are found; none overlaps another. */
 export function stretchesIn(text: string): Stretch[] {
   const lines = linesOf(text)
   const found: Stretch[] = []
@@ -43,7 +43,7 @@ function linesOf(text: string): Line[] {
 
 const FRAME =
   /^\s+at \S|^\s*File "[^"]+", line \d+|^\s+\S+\.(?:go|rs|rb|php|java|kt|scala|ex):\d+|^\s*from \S+:\d+:in |^#\d+ {1,2}\S|^\s+\d+: \S|^\t?\S+\([^()]*\)$/
-/** A line that belongs to a stack trace but is no frame: quoted source, a goroutine, "... 12 more". */
+/** A line of a stack trace that is not a frame: quoted source, a goroutine, "... 12 more". */
 const BESIDE_FRAME = /^(?:\s{2,}\S|\t|goroutine \d+|created by |\s*\.\.\. \d+ |Caused by: )/
 
 function* stackTraces(lines: readonly Line[]): Generator<Stretch> {

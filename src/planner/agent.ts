@@ -1,7 +1,7 @@
 /**
  * `agent`: the planner of our own agent's sessions. `thrifty` shortens parts that are unlikely to be needed, when that
- * pays. `agent` adds what keeps an agent on its task: a reminder of the goal every few calls, files for very large
- * results, a warning before old steps are summarised, and a summary when a share of the window is full.
+ * pays. `agent` adds a reminder of the goal every few calls, files for very large results, a warning before old steps
+ * are summarised, and a summary when a share of the window is full.
  *
  * Thresholds are shares of the model's window, so a small local model and a large one are treated alike. Parts inside a
  * summary are not shortened as well.
@@ -65,8 +65,8 @@ function isApart({ target }: Proposal, others: readonly Proposal[]): boolean {
 const WARN = 'warn'
 
 /**
- * Warns once before each summary, behind the last message. Adds no warning when another message was inserted there,
- * also when the same view is asked for again.
+ * Warns once before each summary, after the last message. Adds no warning when another message was inserted there, also
+ * when the same view is asked for again.
  */
 function startWarning(budget: number, from: number) {
   const records = newRecords()

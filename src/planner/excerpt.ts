@@ -8,7 +8,7 @@ import { type Keep, LINES_BEHIND, NOTE_CHARS, SHORT_NOTE_CHARS, TELLING_CHARS } 
 const TELLING =
   /\b(errors?|fail(ed|ures?|ing)?|fatal|panic|exception|traceback|warnings?|assert\w*|expected|exit code|exited|cannot|not found|undefined)\b/i
 
-/** The first line that reports how something went; empty if there is none. */
+/** The first line that reports an outcome; empty if there is none. */
 export function firstTelling(text: string): string {
   const at = text.search(TELLING)
   return at < 0 ? '' : lineAt(text, at)

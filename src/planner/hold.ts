@@ -1,8 +1,8 @@
 /**
  * Runs any composition of policies under a simple planner: edits that break no cache are made at once, the others wait
  * until they pay together. Parts that were never sent are free to change. In the middle, freeing x tokens with T tokens
- * behind them costs T·(write − read) once and saves x·read on each later call. Waiting edits are made when they pay
- * over the expected calls, when the cache is cold anyway, or when the window fills.
+ * after them costs T·(write − read) once and saves x·read on each later call. Waiting edits are made when they pay over
+ * the expected calls, when the cache is cold anyway, or when the window fills.
  */
 
 import { amount, withCommas } from '../model/text.ts'

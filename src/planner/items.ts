@@ -1,6 +1,6 @@
 /**
  * The parts that `thrifty` manages: the present form of each, its size, and the call that first sent it. The ledger
- * decides: a form that somebody undid is not applied again, and parts that somebody else edited are left alone.
+ * decides: a form that was undone is not applied again, and parts that others edited are not changed.
  *
  * The cost of a plan must not grow with the session. So a plan looks only at the items that edits have touched since
  * the last plan, it skips items that cannot be shortened further (`open` holds the rest), and it takes the tokens
@@ -113,12 +113,12 @@ export class Items {
     return this.#tokens.before(to?.number ?? this.#count) - this.#tokens.before(from.number)
   }
 
-  /** The first item at or behind a part. */
+  /** The item of a part, or the first one after it. */
   firstFrom(unit: Unit): Item | undefined {
     return this.#all[firstIndex(this.#all.length, i => !isBefore(this.#all[i]!.unit, unit))]
   }
 
-  /** Records the proposals of a plan. Parts whose proposal is not applied are left alone from then on. */
+  /** Records the proposals of a plan. Parts whose proposal is not applied are not changed again. */
   propose(proposed: ReadonlyMap<Item, Mark>): void {
     this.#proposed = proposed
   }
@@ -329,7 +329,7 @@ function lineTokens(unit: Unit, partClass: PartClass | undefined, whole: number)
   return unit.original.type === 'tool-call' || unit.original.type === 'text' ? LINE_TOKENS : 0
 }
 
-/** The index of the first item at or behind an entry. */
+/** The index of the first item in an entry or after it. */
 export function firstAt(items: readonly Item[], entry: number): number {
   return firstIndex(items.length, i => items[i]!.unit.entry >= entry)
 }

@@ -248,8 +248,8 @@ function beginning(text: string): string {
 }
 
 /**
- * Whether a client reported this in the user's name, so that it is nobody's words. Reports before the first answer give
- * instructions and stay whole.
+ * Whether a client reported this in the user's name, so that the user did not write it. Reports before the first answer
+ * give instructions and stay whole.
  */
 export function isOldReport({ role, original, turn }: Unit): boolean {
   return role === 'user' && turn > 0 && original.type === 'text' && isReport(original.text)

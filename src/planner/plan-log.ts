@@ -1,7 +1,7 @@
 /**
- * Chooses the steps that go into the log: whole steps, the oldest first, never the last few. It takes as many as pay
- * best, by what their tokens cost and what they may be needed for; under pressure it takes steps until enough is freed.
- * When the log has grown long, one log replaces the older ones.
+ * Chooses the steps that go into the log: whole steps, the oldest first, never the last few. It takes the number with
+ * the highest gain, from the cost of their tokens and their likely use; under pressure it takes steps until enough is
+ * freed. When the log has grown long, one log replaces the older ones.
  */
 
 import { exitCode } from '../calls/tool-output.ts'
@@ -61,8 +61,8 @@ type LogOptions = {
 export type LogChoice = Omit<Cut<never, never>, 'picks'> & { end: number }
 
 /**
- * The log of old steps that brings most, by estimate: nothing is built yet. It never covers a copy that a pointer
- * behind the log names.
+ * The log of old steps with the highest estimated gain; nothing is built yet. It never hides a copy to which a pointer
+ * after the log points.
  */
 export function bestLog(
   { fold, calls }: PlanContext,
@@ -211,8 +211,8 @@ export class LogOutlook {
   }
 
   /**
-   * Counts an item at the most that its line can be worth while the bounds hold: its quotes are least likely at the
-   * end.
+   * Counts an item with the highest worth that its line can have while the bounds hold: its quotes are least likely at
+   * the end.
    */
   #count(item: Item, quotes: Quotes): void {
     const { number, born } = item
@@ -242,7 +242,9 @@ function quotePrice({ quote, model }: Situation): number {
   return quote * model.read
 }
 
-/** Tokens of reasoning that an edit at the front makes invalid: all, those that leave the view, those of this turn. */
+/**
+ * Tokens of reasoning that an edit at the beginning makes invalid: all, those that leave the view, those of this turn.
+ */
 function boundTokens(
   items: readonly Item[],
   boundOf: LogOptions['boundOf'],
@@ -269,7 +271,7 @@ function firstYounger(items: readonly Item[], turn: number): number | undefined 
   return items[firstIndex(items.length, i => items[i]!.unit.turn >= turn)]?.unit.entry
 }
 
-/** The first entry behind the last log. */
+/** The first entry after the last log. */
 function startOfLog(fold: Fold): number {
   const last = outerRanges(fold).findLast(isLog)
   return last ? entriesOf(last.target).to + 1 : firstEntry(fold)

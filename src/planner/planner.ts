@@ -2,10 +2,10 @@
  * When an edit pays.
  *
  * Providers charge `read` for a prompt prefix that they have cached and `write` for the rest. So an edit in the middle
- * makes everything behind it be written again, T·(write − read) once, and saves `read` on each later call. `bestCut`
- * walks over the parts that were sent before, from the tail to the front, and finds how far back it pays to edit.
- * `dueReason` says whether to edit now: the cache is cold (then it is free), the window fills, or the batch has reached
- * its economic order quantity. A batch that is not due waits until more edits join it.
+ * makes the provider write everything after it again, T·(write − read) once, and saves `read` on each later call.
+ * `bestCut` walks over the parts that were sent before, from the tail to the front, and finds how far back it pays to
+ * edit. `dueReason` says whether to edit now: the cache is cold (then it is free), the window fills, or the batch has
+ * reached its economic order quantity. A batch that is not due waits until more edits join it.
  */
 import { amount } from '../model/text.ts'
 import type { PlanContext } from '../policies/policy.ts'
@@ -33,7 +33,7 @@ export type Situation = {
 export type Candidate<P, F> = {
   part: P
   tokens: number
-  /** Tokens between this candidate and the one behind it, of parts that have no choices. */
+  /** Tokens between this candidate and the one after it, of parts that have no choices. */
   between?: number
   age: number
   choices: readonly Choice<F>[]
@@ -48,7 +48,7 @@ export type Chosen<P, F> = { part: P; form: F; saves: number; value: number }
 
 export type Cut<P, F> = {
   picks: Chosen<P, F>[]
-  /** Tokens that are freed, and tokens behind the first change that must be written again. */
+  /** Tokens that are freed, and tokens after the first change that must be written again. */
   freed: number
   rewritten: number
   /** Tokens of reasoning that are lost with the cut, and how many of them belong to the running turn. */
@@ -80,7 +80,7 @@ function perToken({ model, cold, horizon }: Pick<Situation, 'model' | 'cold' | '
   return model.read * horizon + (cold ? model.write - model.read : 0)
 }
 
-/** The immediate cost of a change: writing the text behind it again, and losing reasoning of the running turn. */
+/** The immediate cost of a change: writing the text after it again, and losing reasoning of the running turn. */
 export function setupCost(
   { rewritten, running }: { rewritten: number; running: number },
   { model, cold, thought }: Situation,
@@ -91,7 +91,7 @@ export function setupCost(
 /**
  * Finds the best stretch at the tail to edit. The candidates are parts that were sent before, given last to first, with
  * the forms that each could take. `undefined` when nothing pays. `picked` is updated on the way, for choices that
- * depend on the parts picked behind them.
+ * depend on the parts picked after them.
  */
 export function bestCut<P, F>(
   parts: Iterable<Candidate<P, F>>,

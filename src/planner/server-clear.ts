@@ -1,6 +1,6 @@
 /**
  * Chooses the results that the provider should clear itself (view/server-clears.ts), by their price. The provider
- * clears the oldest results one after the other and skips none. The text behind the first cleared result is written
+ * clears the oldest results one after the other and skips none. The text after the first cleared result is written
  * again, and no reasoning is lost. So the only choice is the number of results.
  */
 import type { PlanContext } from '../policies/policy.ts'

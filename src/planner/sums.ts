@@ -1,6 +1,6 @@
 /**
- * Sums over a growing list of numbers that change in place (a Fenwick tree). Adding, changing and summing a stretch
- * take logarithmic time. Exact for whole numbers.
+ * Sums over a growing list of numbers that change in place (a Fenwick tree). Adding, changing and summing a range take
+ * logarithmic time. Exact for whole numbers.
  */
 export class Sums {
   /** At i (from 1): the sum of the last `i & -i` numbers up to i. */

@@ -157,7 +157,7 @@ class Thrifty implements Planner {
 
   /** The best batch among the parts that were sent before, when it is due. */
   #shorten(draft: Draft): void {
-    // A log makes everything behind it be written again, so further edits there are free.
+    // Everything after a new log is written again, so further edits there are free.
     const situation = draft.loggedTo < 0 ? draft.situation : { ...draft.situation, cold: true }
     const cut = this.#bestOwn(draft, situation)
     if (!cut) return
@@ -327,7 +327,8 @@ class Thrifty implements Planner {
       pressure: tokens > this.#options.may * model.window,
       overBand: band ? (tokens - band.above) / scale : 0,
       growth: Math.max(MIN_GROWTH, this.#items.arrived / (calls + 1)),
-      // A session that has lasted long will go on: it acts at half the batch size that a young session needs.
+      // A session that has lasted long is expected to continue: it acts at half the batch size that a young session
+      // needs.
       batch: (batch / 2) * (1 + Math.min(1, (SETTLED_CALLS / calls) ** 2)),
       callsOfTurn,
       budget: this.#account.budget(this.#options.regret) - draft.paid,
@@ -346,8 +347,7 @@ const NO_CHOICE: readonly Choice<Form>[] = []
 const ROUNDING = 1e-6
 
 /**
- * Whether no rule keeps a part in view. Rules keep the reasoning of this turn, and reasoning bound to the text before
- * it.
+ * Whether a part may leave the view. Rules keep the reasoning of this turn, and reasoning bound to the text before it.
  */
 function mayDrop({ unit }: Item, { fold, model }: PlanContext): boolean {
   if (unit.original.type !== 'reasoning') return true

@@ -200,7 +200,7 @@ export const TEXT_INPUT_KEEP: Keep = { head: 250, tail: 100, telling: 0 }
 /** Taste: the characters that a shorter input must save. */
 export const MIN_INPUT_CHARS = 100
 
-/** Taste: the lines kept behind a line that reports an error, and the characters of each. */
+/** Taste: the lines kept after a line that reports an error, and the characters of each. */
 export const LINES_BEHIND = 2
 export const TELLING_CHARS = 200
 /** Taste: the approximate length of the note about a cut. A text that is hardly longer stays whole. */
@@ -208,7 +208,7 @@ export const NOTE_CHARS = 160
 export const SHORT_NOTE_CHARS = 120
 
 /**
- * Taste: shorter lines (a brace) are no sign of a copy. Of a line that occurs in many places only the newest places
+ * Taste: shorter lines (a brace) do not identify a copy. Of a line that occurs in many places only the newest places
  * count.
  */
 export const SHORTEST_LINE_CHARS = 4
@@ -252,7 +252,7 @@ export const SHORTEST_FILE_CHARS = 12
 export const MOST_FILES = 80
 /** Taste: the characters kept of users' words that are shortened. */
 export const SAID_KEEP = { head: 300, tail: 100 }
-/** Taste: the same for texts longer than people type: logs, files and diffs that somebody pasted. */
+/** Taste: the same for texts longer than people type: pasted logs, files and diffs. */
 export const PASTED_KEEP = { head: 2000, tail: 500 }
 /**
  * Taste: the number of latest requests that may still be in work. Texts pasted into them stay while there is any room.
@@ -278,7 +278,10 @@ export type AgentOptions = {
   preview: number
 }
 
-/** Taste: the settings of the preset `agent`. An agent cannot read a file if a result of 2,000 characters goes to one. */
+/**
+ * Taste: the settings of the preset `agent`. The limit is far above 2,000 characters, so that results of file reads
+ * stay in view.
+ */
 export const AGENT: AgentOptions = { budget: 0.6, keep: 20, warnFrom: 0.8, limit: 24_000, preview: 6_000 }
 /** Taste: the same two limits in characters for results that are kept whole where possible. */
 export const WHOLE_LIMIT = 64_000

@@ -1,5 +1,5 @@
 /**
- * Reminds the agent of its goal: after every `every` tool calls since the user's last request, a message behind the
+ * Reminds the agent of its goal: after every `every` tool calls since the user's last request, a message after the
  * results repeats that request. The message is inserted where a whole step has ended.
  */
 

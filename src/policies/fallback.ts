@@ -1,7 +1,7 @@
 /**
  * The last resort, when nothing else has brought the context under a threshold: only the last 10 to 20 entries stay,
  * from a legal cut on. The user's first request (or the summary that contains it) comes before them, and the last
- * request behind.
+ * request after them.
  */
 
 import { amount, withCommas } from '../model/text.ts'
@@ -47,7 +47,7 @@ function startFallback(options: FallbackOptions): PolicyRun {
       requests.follow(context)
       for (const record of records(fold)) if (record.edit.by === `policy:${NAME}`) own.push(record)
       const over = tokensNow(context) - options.threshold
-      // A user who undoes this edit wants everything, whatever it costs.
+      // A user who undoes this edit wants everything at any cost.
       if (over <= 0 || own.some(({ active }) => !active)) return []
       const stretch = chooseStretch(context, options)
       // Our range must enclose the ranges that other policies propose for this call. A range that reaches beyond ours

@@ -3,7 +3,7 @@
  *
  * A result gets its id before it is first sent, when that breaks no cache, and keeps it. The edit only adds text, and
  * later edits of the result nest in it. Results that another policy shortens in the same call get no id, and neither
- * does a result whose id somebody removed.
+ * does a result whose id was removed before.
  */
 
 import { leavesOf } from '../model/leaves.ts'

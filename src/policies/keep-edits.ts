@@ -1,5 +1,5 @@
 /**
- * Edits of files are the work itself: no other policy touches the calls that made them, nor their results.
+ * Edits of files are the work itself: no other policy changes the calls that made them, nor their results.
  *
  * In a very long session even they become too many. Then older edits of one file are combined: the result of the last
  * one lists the intents, and the long texts in the inputs become a note. The ledger keeps all of them.

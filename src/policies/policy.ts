@@ -57,7 +57,7 @@ export type PolicyRun = {
   plan(context: PlanContext): Proposal[]
   /** The edits that it has marked for later. */
   pending?(): readonly Pending[]
-  /** Whether the other policies must leave a place alone. */
+  /** Whether the other policies must not edit a place. */
   protects?(target: Target): boolean
 }
 
@@ -68,14 +68,14 @@ export type Pending = { proposal: Proposal; saves: number; reason: string }
 
 export type Plan = {
   proposals: Proposal[]
-  /** One sentence with the calculation behind the decision. */
+  /** One sentence with the decision and its calculation. */
   decision?: string
   pending: Pending[]
 }
 
 export type Planner = {
   plan(context: PlanContext): Plan
-  /** Prepares the next plan as far as possible while nobody waits for it. */
+  /** Prepares the next plan as far as possible before it is requested. */
   prepare?(fold: Fold): void
 }
 
@@ -210,7 +210,7 @@ export function textMessage(role: Message['role'], text: string): Message {
   return { role, parts: [{ type: 'text', text }] }
 }
 
-/** A user message behind the last one: a system message in the middle is not legal everywhere. */
+/** A user message after the last one: a system message in the middle is not legal everywhere. */
 export function insertion(
   { fold }: PlanContext,
   text: string,

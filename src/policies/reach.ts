@@ -21,7 +21,7 @@ export function isReachable(context: PlanContext, { entry, part, role, original 
   if (original.type === 'tool-call' && isSigned(original)) return false
   if (!isVisible(fold, entry) || isPinned(fold, entry, part) || isTaken(context, entry, part)) return false
   if (role === 'assistant' && entry === fold.lastAssistant && fold.reasoning.at(-1) === entry) return false
-  // An edit also removes the reasoning of past turns behind it. Reasoning of the running turn is worth more than this
+  // An edit also removes the reasoning of past turns after it. Reasoning of the running turn is worth more than this
   // saves.
   return model.binding !== 'refuse' || entry >= lastRunningReasoning(fold)
 }
@@ -29,7 +29,7 @@ export function isReachable(context: PlanContext, { entry, part, role, original 
 /** The path of a file that a result was moved to, in an argument of a call. */
 const KEPT_FILE = /(?<![\w.-])overflow[/\\]overflow_[\w-]+\.txt(?![\w.-])/
 
-/** Whether a result brings back content that was moved out of the view: moving it away again would make a circle. */
+/** Whether a result returns content that was moved out of the view, which must not be moved again. */
 export function bringsBack({ tool = '', call }: Unit): boolean {
   const named = [call?.command, call?.path, ...(call?.paths ?? [])]
   return isOwnTool(tool) || named.some(text => text !== undefined && KEPT_FILE.test(text))

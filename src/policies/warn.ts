@@ -1,6 +1,6 @@
 /**
  * Warns the agent before results are cleared, so that it can save what it needs. It warns once before each clearing
- * that brings the context under the threshold, behind the last message. The percentage is of the tokens at which
+ * that brings the context under the threshold, after the last message. The percentage is of the tokens at which
  * clearing begins.
  */
 import { endsWhole } from '../view/cuts.ts'
@@ -62,7 +62,7 @@ function startWarn(limit: number, from: number): PolicyRun {
   }
 }
 
-/** Whether a message may be inserted behind the last one: the model is called next, and no call waits for a result. */
+/** Whether a message may be inserted after the last one: the model is called next, and no call waits for a result. */
 export function canInsert({ fold }: PlanContext): boolean {
   const role = fold.entries.at(-1)?.role
   return (role === 'user' || role === 'tool') && endsWhole(fold)

@@ -1,8 +1,8 @@
 /**
- * `palimpsest.json`: which policies look after sessions, with which numbers, and what is known of models and tools.
+ * `palimpsest.json`: the policies of sessions with their numbers, and facts about models and tools.
  *
- * The file is beside the home (in the folder that holds it), or is named. It is checked as a whole when it is
- * read: an error says which key, where, and what is allowed. The same definition gives the published JSON Schema.
+ * The file is in the folder that contains the home, or at a given path. It is checked as a whole when it is read: an
+ * error names the key, its place and the allowed values. The published JSON Schema comes from the same definition.
  */
 import { readFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -393,7 +393,7 @@ function allowedValues(key: PropertyKey | undefined): string[] | undefined {
   return undefined
 }
 
-/** When a value matches no branch of a union, gives the problem in the branch that was most likely meant. */
+/** When a value matches no branch of a union, returns the problem in the most likely branch. */
 function branchOf(issue: Issue, value: unknown): Issue {
   if (issue.code !== 'invalid_union' || issue.errors.length === 0) return issue
   const isObject = typeof valueAt(value, issue.path) === 'object'

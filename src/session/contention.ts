@@ -12,14 +12,14 @@ export function redactedMeanwhile(session: string): PalimpsestError {
   return new PalimpsestError('STORE_LOCKED', message, { session, redacted: true })
 }
 
-/** Throws if others have added entries since the caller looked. The caller retries. */
+/** Throws if others have added entries since the caller read the session. The caller retries. */
 export function checkGrown(session: string, known: number | undefined, entries: number): void {
   if (known === undefined || known === entries) return
   const message = `Session ${session} has grown meanwhile. Try again.`
   throw new PalimpsestError('STORE_LOCKED', message, { session, grown: true })
 }
 
-/** Whether the work has to be done again because the session has changed since the caller looked at it. */
+/** Whether the work must be repeated because the session has changed since the caller read it. */
 export function isChangedMeanwhile(error: unknown): boolean {
   return isPalimpsestError(error) && (error.data['redacted'] === true || error.data['grown'] === true)
 }

@@ -1,7 +1,7 @@
 /**
- * Calls that an agent has copied from one of its sessions into another. Claude Code and pi begin the file of a fork with
- * a copy of the earlier session, with the same ids of answers. Such a call counts once: in the session that began first.
- * In the others it belongs to the messages at the beginning that come from a parent (`carried`).
+ * Calls that an agent has copied from one of its sessions into another. Claude Code and pi begin the file of a fork
+ * with a copy of the earlier session, which has the same ids of answers. Such a call counts once: in the session that
+ * began first. In the others it belongs to the messages at the beginning that come from a parent (`carried`).
  */
 
 import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
@@ -14,7 +14,7 @@ import type { Imported } from './import-transcript.ts'
 export type Calls = { id: string; forkedAt: number; endedAt: number; answers: ReadonlyMap<string, number> }
 export type Copied = { carried: number; from: string }
 
-/** For each session the messages at its beginning that another one had first; `undefined` if there are none. */
+/** For each session, the messages at its beginning that are copies from another one; `undefined` if there are none. */
 export function copiesAmong(sessions: readonly Calls[]): (Copied | undefined)[] {
   const owners = new Map<string, Calls>()
   const found = new Map<Calls, Copied>()
@@ -41,7 +41,7 @@ export function withCopies(session: TranscriptSession, copied: Copied | undefine
   return copied ? { ...session, ...forkOf(session, copied) } : session
 }
 
-/** After an import: marks copies among the new sessions and those that were there before. */
+/** After an import, marks copies among the new sessions and the existing ones. */
 export async function settleCopies(pal: Palimpsest, imported: readonly Imported[]): Promise<void> {
   const names = new Set(imported.map(({ session }) => session))
   const recorded: SessionInfo[] = []

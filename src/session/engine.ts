@@ -1,5 +1,5 @@
 /**
- * The object that every door holds: a home with its ledger and its sessions.
+ * A home with its ledger and its sessions: the object that every door uses.
  *
  * `openPalimpsest({ home })` opens (or makes) a folder with `ledger.sqlite`; `':memory:'` keeps everything in
  * memory. With PALIMPSEST_DATABASE_URL the ledger is in that PostgreSQL database. Sessions share the store; several
@@ -206,7 +206,7 @@ export class Palimpsest {
       ...toldToPlanner(options),
     })
     await state.load().catch(async error => {
-      // Events of an odd shape, or that do not fit those before them, are damaged: then the chain says so.
+      // Events of an unknown shape, or that do not fit earlier ones, may be damaged. Verifying reports the damage.
       const isTold = isPalimpsestError(error) && /^(?:LEDGER|STORE)_/.test(error.code)
       if (!isTold) await new Ledger(this.#store, id).verify()
       throw error
@@ -273,7 +273,7 @@ export class Palimpsest {
     return this.#options.tools ?? this.settings.tools
   }
 
-  /** Opens a session that was recorded elsewhere. If it does not exist yet, it is created from its events, as of then. */
+  /** Opens a session that was recorded elsewhere. If it is missing, it is created from its events, with their times. */
   async recorded(id: string, { events, ...options }: OpenOptions & { events: readonly Timed[] }): Promise<Session> {
     const at = events[0]?.at ?? this.#clock()
     const { fold } = await this.with({ clock: () => at }).session(id, options)
@@ -281,7 +281,7 @@ export class Palimpsest {
     return this.session(id)
   }
 
-  /** The name here of a session from another home. If this engine belongs to one user, the owner is left out. */
+  /** The name that a session from another home gets here. If this engine belongs to one user, the owner is left out. */
   nameHere(id: string): string {
     return this.#owner === undefined ? id : ownerIn(id).name
   }
@@ -392,7 +392,7 @@ export class Palimpsest {
     return { names: tombstones.map(({ session }) => session), count: (tombstones.at(-1)?.seq ?? count - 1) + 1 }
   }
 
-  /** Searches the sessions that `among` accepts, or all, best hit first. `behind`: the index is still being filled. */
+  /** Searches the sessions that `among` accepts, or all, best hit first. `behind`: the index is still incomplete. */
   async recall(query: string, options: RecallAllOptions = {}): Promise<{ hits: SessionHit[]; behind: boolean }> {
     const { limit = 20, among, project, tag, ...rest } = options
     const isNarrowed = project !== undefined || tag !== undefined

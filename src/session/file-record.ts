@@ -1,9 +1,8 @@
 /**
- * What the journal of file reads and writes says about files, for the changelog and for the state of a file at a
- * turn.
+ * The changes and states of files, from the journal of file reads and writes, for the changelog and for file-at.
  *
- * The journal comes first: it has the text before and after each write, for every caller, even if the ledger has no
- * such call (MCP). Calls come second: they cover tools that are not ours. A write that was undone is not a change.
+ * The journal has priority: it has the text before and after each write, for every caller, even if the ledger has no
+ * such call (MCP). Calls are used for tools that are not ours. A write that was undone is not a change.
  */
 import { type Change, changesIn, type FileState, fileStateAt, type KnownWrite } from '../calls/file-history.ts'
 import type { ToolTable } from '../calls/tool-kinds.ts'

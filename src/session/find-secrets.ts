@@ -46,7 +46,7 @@ export async function secretsOf(session: Look): Promise<Found[]> {
   return [...found.values()]
 }
 
-/** How many texts of each kind would be covered. */
+/** How many texts of each kind would be redacted. */
 export async function wouldRedact(session: Look, what: ToRedact): Promise<Record<string, number>> {
   const kinds: Record<string, number> = {}
   for (const { event } of await session.events()) {

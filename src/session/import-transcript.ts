@@ -1,8 +1,7 @@
 /**
  * Imports a recorded session into the ledger and heals it on the way. Importing the same file again adds nothing;
- * importing a file that has grown, or after an interruption, adds the missing messages. A session of the same name
- * with another conversation is left alone. A file from `export` is imported in full, with its edits, times and
- * settings.
+ * importing a file that has grown, or after an interruption, adds the missing messages. A session of the same name with
+ * another conversation is not changed. A file from `export` is imported in full, with its edits, times and settings.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -81,7 +80,7 @@ export async function importSession(
   return { session: session.id, messages: messages.length, added, healed }
 }
 
-/** The clock of an import: the time of the message that was taken last; of a recording without times, of its file. */
+/** The clock of an import: the time of the last imported message, or of the file if a recording has no times. */
 class DatedImport {
   #now: number | undefined
 
@@ -100,7 +99,10 @@ class DatedImport {
 
 type Completing = Aligned & { usage: ReadonlyMap<number, Usage>; dated: DatedImport }
 
-/** Adds the rest of an answer that had not ended, and its report. Gives the number of messages that are there then. */
+/**
+ * Adds the rest of an answer that was incomplete at the last import, and its usage. Returns the number of recorded
+ * messages that the session then has.
+ */
 async function complete(
   session: Session,
   messages: readonly Message[],
@@ -115,7 +117,7 @@ async function complete(
   dated.follow(messages.slice(known, known + 1))
   const { parts: _, ...answer } = messages[known]!
   await session.append({ ...answer, parts: rest })
-  // The rest of an answer is no call of its own.
+  // The rest of an answer is not a separate call.
   await session.record({ type: 'usage', usage: { by: 'client' } })
   const reported = usage.get(known)
   if (reported) await session.record({ type: 'usage', usage: reported })
@@ -125,8 +127,8 @@ async function complete(
 type Aligned = { known: number; rest: Part[] }
 
 /**
- * How many messages of a recording the session has, and the parts that are missing of the next one: its agent was still
- * answering when it was imported. The session has such an answer in pieces.
+ * How many messages of a recording the session has, and the missing parts of the next one, if its agent was still
+ * answering at the import. The session has such an answer in several messages.
  */
 function alignment(there: readonly Message[], messages: readonly Message[], session: string): Aligned {
   let known = 0

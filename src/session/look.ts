@@ -46,7 +46,7 @@ export type PartInfo = {
   preview: string
 }
 
-/** `redacted`: when and by whom texts were covered, and the first changed event. */
+/** `redacted`: when and by whom texts were redacted, and the first changed event. */
 export type Verified = {
   events: number
   entries: number

@@ -5,7 +5,7 @@
  *
  * Messages have the shape of OTLP's JSON. A table of field numbers translates them to protobuf, for the few messages
  * that we send. Nothing is sent unless an endpoint is set. The first failure is reported and later ones are counted:
- * telemetry never stops anything.
+ * telemetry never makes an operation fail.
  */
 
 import { gzipSync } from 'node:zlib'
@@ -67,7 +67,7 @@ export function otlpSettings(env: Environment): OtlpSettings | undefined {
   }
 }
 
-/** A variable of the signal's own comes before the one for both. */
+/** The variable of a signal overrides the one for both. */
 function targetOf(signal: Signal, read: (name: string) => string | undefined): Target | undefined {
   const own = (name: string) => read(`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_${name}`)
   const either = (name: string) => own(name) ?? read(`OTEL_EXPORTER_OTLP_${name}`)

@@ -1,6 +1,6 @@
 /**
- * Recall's results for a reader: when and where a text was said, whether the model sees it now, what it would cost to
- * bring back, and what is around it. Three steps: hits, then `around` a hit, then its whole text.
+ * Recall's results for a reader: when and where a text was said, whether the model sees it now, the cost of restoring
+ * it, and the parts around it. Three steps: hits, then `around` a hit, then its whole text.
  *
  * Hits are described from their own entries and the events of edits. No session is opened: a search of all sessions has
  * hits in many.

@@ -7,8 +7,8 @@ import type { Fold } from '../view/fold.ts'
 import { shownParts } from '../view/shown-texts.ts'
 
 /**
- * Covers, in a new fork, texts that were redacted after the fork's place: the client still has them. `sent` holds the
- * client's messages, if they are known.
+ * Redacts, in a new fork, texts that were redacted after the fork's place, because the client still has them. `sent`
+ * holds the client's messages, if they are known.
  */
 export async function redactFork(
   fork: Ledger,

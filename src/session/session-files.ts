@@ -54,7 +54,7 @@ export async function rewriteFiles(
   paths: ReadonlySet<string>,
   change: (text: string) => string,
 ): Promise<void> {
-  // An archive is JSON, so a text to cover is JSON-quoted in it at most twice.
+  // An archive is JSON, so a text to redact is JSON-quoted in it at most twice.
   for (const path of paths) await files.change(path, now => (now === null ? null : change(now)))
 }
 

@@ -1,5 +1,5 @@
 /**
- * One conversation, as every door holds it: append, sync, view, edit, undo, redo, pin, fork. Reading is in look.ts.
+ * One conversation, with its changes: append, sync, view, edit, undo, redo, pin, fork. Reading is in look.ts.
  *
  * All state is in the ledger (state.ts); the methods here translate requests into events. A session can be closed and
  * opened again, by another process too, at any time.
@@ -97,7 +97,7 @@ export class Session extends Look {
     }
   }
 
-  /** `sent`: the client's messages, before redacted texts in them are covered. */
+  /** `sent`: the client's messages, before texts in them are redacted. */
   async #follow(messages: readonly Message[], sent: readonly Message[]): Promise<View & { session: Session }> {
     const { fold } = this.#state
     if (this.#synced?.fold !== fold) this.#synced = this.#firstPrompt = undefined
@@ -153,7 +153,7 @@ export class Session extends Look {
     return this.#state.pin(entry, options)
   }
 
-  /** Create a new session with everything up to and including an entry; the default is the last one. */
+  /** Creates a session with everything up to and including an entry; the default is the last one. */
   fork(at?: number, id?: string): Promise<Session> {
     return this.#fork(at, [], id)
   }

@@ -1,5 +1,5 @@
 /**
- * The ledger of a session and its view, kept in step.
+ * The ledger of a session, and the fold that follows it.
  *
  * Every change is an event that is durable before the call resolves; the fold follows it. Before the model is
  * called, `view` asks the planner for edits, checks them, records them and gives the messages to send. Calls on
@@ -93,7 +93,7 @@ export class SessionState {
     return this.#calls.open
   }
 
-  /** The redactions, oldest first: the client's own texts are covered in the same way. */
+  /** The redactions, oldest first: texts that the client sends again are redacted in the same way. */
   get redactions(): readonly RedactEvent[] {
     return this.#redactions
   }
@@ -135,7 +135,10 @@ export class SessionState {
     })
   }
 
-  /** The messages to send now. With `plan: false` nothing is planned or recorded. `length`: as the store has it now. */
+  /**
+   * The messages to send now. With `plan: false` nothing is planned or recorded. `length`: the present length in the
+   * store.
+   */
   async view({ plan = true, now, length }: { plan?: boolean; now?: number; length?: number } = {}): Promise<View> {
     return this.#exclusive(async () => {
       await this.#ready(length)
@@ -286,7 +289,7 @@ export class SessionState {
     }
   }
 
-  /** Tries the edits on the fold, then makes them durable; takes them back when either fails. */
+  /** Tries the edits on the fold, then makes them durable; reverses them on the fold if either fails. */
   async #apply(requests: readonly EditRequest[], decision?: string): Promise<Edit[]> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const edits = this.#toEdits(requests)
@@ -314,7 +317,7 @@ export class SessionState {
     return requests.map((request, i) => ({ id: `e${first + i}`, ...request, saved: 0 }))
   }
 
-  /** Applies edits to the fold and counts what each saves. If they are illegal, throws and leaves the fold as before. */
+  /** Applies edits to the fold and counts what each saves. If they are illegal, throws and does not change the fold. */
   #try(edits: Edit[]): () => void {
     assertAllowed(this.#fold, edits, this.options.model)
     const spans = edits.map(edit => entriesOf(edit.target))
@@ -332,7 +335,7 @@ export class SessionState {
   }
 
   /**
-   * Undoes or redoes on the fold, then makes it durable; takes it back if either fails. An undo is never refused: the
+   * Undoes or redoes on the fold, then makes it durable; reverses it if either fails. An undo is never refused: the
    * view repairs any text that it uncovers.
    */
   async #switch(asked: Extract<Event, { type: 'revert' | 'reapply' }>): Promise<void> {
@@ -455,7 +458,7 @@ export class SessionState {
   }
 
   #rules(): CheckOptions {
-    // Only edits can bring in a call's id twice, at any distance. If edits contain calls, the whole view is checked.
+    // Only edits can repeat a call's id, anywhere in the view. If edits contain calls, the whole view is checked.
     const where = this.#fold.callsInEdits > 0 ? {} : views.changedSince(this.#fold, this.#legal)
     const began = firstSpeaker(this.#fold.entries)
     return { dialect: this.options.model.dialect, ...where, began, open: this.#calls.open, checked: this.#checked }

@@ -23,7 +23,7 @@ const KEPT_TIMELINES = 8
 /** Up to this many new events are read one by one; otherwise the whole ledger is read. */
 const MAX_EVENTS_ONE_BY_ONE = 100
 const EVENTS_PER_PORTION = 250
-/** Longer recordings are replayed only when somebody asks. */
+/** Longer recordings are replayed only on request. */
 const MAX_REPLAYED_CALLS = 2000
 /** Raise it when a summary gets other fields or other sums: older summaries are then computed again. */
 const SUMMARY_VERSION = 5
@@ -70,7 +70,7 @@ export class Timelines {
     this.#most = most
   }
 
-  /** Forgets every sum that was made with other prices. */
+  /** Drops every sum that was made with other prices. */
   #followPrices(): void {
     const { models } = this.#prices
     if (models === this.#models) return
@@ -142,7 +142,7 @@ export class Timelines {
     this.#known.delete(id)
   }
 
-  /** Whether a session is a recording that nobody has replayed yet. */
+  /** Whether a session is a recording that was not replayed yet. */
   #untried(info: Timed): boolean {
     const { calls = 0, money } = this.known(info) ?? {}
     const canBe = this.#couldSave !== undefined && info.about.recorded === true

@@ -7,7 +7,7 @@ import { isRecord } from '../model/json.ts'
 export type Tokenize = (text: string) => number[]
 
 const MAX_WORD_CHARS = 100
-/** Words; each punctuation mark and each Chinese character is a word of its own. */
+/** Words; each punctuation mark and each Chinese character is a separate word. */
 const WORDS = /\p{Script=Han}|[\p{L}\p{N}\p{M}]+|[^\s\p{L}\p{N}\p{M}]/gu
 const MARKS = /\p{M}+/gu
 const WHOLE_HAN = /\p{Script=Han}/gu

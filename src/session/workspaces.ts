@@ -1,4 +1,4 @@
-/** The workspace of each user: the home's for its own people, a separate one for all others. */
+/** The workspace of each user: the home's for users of this machine, a separate one for each other user. */
 import type { Files, HomeFiles } from '../files/store.ts'
 import type { WorkspaceOf } from '../memory/file-blocks.ts'
 import { workspaceIn } from '../memory/workspace.ts'
@@ -14,8 +14,8 @@ export async function workspacesIn(place: Place, own: readonly string[]): Promis
 }
 
 /**
- * For a local caller who may name any user. A user is a guest if there are files of theirs, from an agent that worked
- * for them; all others use the home's workspace.
+ * For a local caller who may name any user. A user is a guest if the home has files of theirs, from an agent that
+ * worked for them; all others use the home's workspace.
  */
 export async function workspacesSeen(place: Place): Promise<WorkspaceOf> {
   const ours = await ownWorkspace(place)

@@ -7,7 +7,7 @@ import type { Proposal } from '../view/proposal.ts'
 
 export type KeepFile = (path: string, text: string) => Promise<void>
 
-/** Writes the files of proposals; gives the proposals without those whose file could not be written. */
+/** Writes the files of proposals; returns the proposals except those whose file could not be written. */
 export async function keepFiles(
   proposals: readonly Proposal[],
   keepFile: KeepFile,

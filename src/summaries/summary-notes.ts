@@ -120,7 +120,7 @@ function finish({ notes, failed, lastText, todo, broken }: Working): void {
   if (failed !== undefined && notes.open.length === 0) notes.open.push(failed.replace('- error', '- open: error'))
 }
 
-/** The items of a to-do list that are not done, whatever the agent calls its fields. */
+/** The items of a to-do list that are not done, in the fields of any agent. */
 function openTodos(input: unknown): string[] {
   if (typeof input !== 'object' || input === null) return []
   return Object.values(input)
