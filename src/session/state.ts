@@ -135,10 +135,7 @@ export class SessionState {
     })
   }
 
-  /**
-   * The messages to send now. With `plan: false` nothing is planned or recorded. `length`: the present length in the
-   * store.
-   */
+  /** The messages to send now. `plan: false` plans and records nothing. `length`: the store's present length. */
   async view({ plan = true, now, length }: { plan?: boolean; now?: number; length?: number } = {}): Promise<View> {
     return this.#exclusive(async () => {
       await this.#ready(length)

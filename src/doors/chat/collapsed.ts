@@ -1,5 +1,6 @@
 /**
- * The parts that the chat shows as one line and can expand: tool calls and thoughts, numbered through the chat. All text in a line comes from models and tools, so it is made printable and cut to the width.
+ * The parts that the chat shows as one line and can expand: tool calls and thoughts, numbered through the chat. All
+ * text in a line comes from models and tools, so it is made printable and cut to the width.
  */
 
 import { type CallInfo, describeCall } from '../../calls/tool-kinds.ts'

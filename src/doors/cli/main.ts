@@ -1,6 +1,6 @@
 /**
- * Runs one command line: finds the command, checks the arguments, prints its report, and turns every failure into
- * one line and an exit code. No stack trace without --debug, whatever happens.
+ * Runs one command line: finds the command, checks the arguments, prints its report, and turns every failure into one
+ * line and an exit code. There is never a stack trace without --debug.
  */
 
 import { existsSync, readFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ import { programName } from '../terminal/program.ts'
 import { COMMANDS } from './commands.ts'
 import { commandHelp, GLOBAL, overview } from './help.ts'
 
-/** The exit code for a bug of ours. */
+/** The exit code for an internal error. */
 export const INTERNAL_EXIT = 70
 
 type Commands = readonly Command[]
@@ -126,7 +126,7 @@ function parse(argv: readonly string[], commands: Commands): Parsed {
     tokens: true,
   })
   const first = tokens.find(token => token.kind === 'positional')
-  // If an option before the command is mistyped, its value would be taken for the command.
+  // Otherwise the value of a mistyped option before the command would be taken for the command.
   const odd = tokens.find(token => token.kind === 'option' && !Object.hasOwn(GLOBAL, token.name))
   if (first && odd?.kind === 'option' && odd.index < first.index && odd.name !== 'h') {
     throw unknownOption(odd.rawName, GLOBAL, undefined)

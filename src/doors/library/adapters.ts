@@ -1,4 +1,4 @@
-/** `palimpsest/adapters`: from and to the messages of providers. */
+/** `palimpsest/adapters`: converts messages from and to the forms of providers. */
 export {
   type AnthropicMessage,
   type AnthropicPrompt,

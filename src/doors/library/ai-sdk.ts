@@ -1,11 +1,11 @@
 /**
- * The door for the AI SDK: a `LanguageModelMiddleware`.
+ * The adapter for the AI SDK: a `LanguageModelMiddleware`.
  *
  *     const model = wrapLanguageModel({ model: anthropic('claude-sonnet-4-5'), middleware: palimpsest(session) })
  *
  * Every call of the wrapped model sends the view of the session instead of the whole conversation, and reports its
- * usage. One wrapped model is one conversation: wrap once per session. An answer enters the ledger with the next
- * call, which contains it.
+ * usage. One wrapped model is one conversation: wrap once per session. An answer is recorded with the next call, which
+ * contains it.
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import type { LanguageModelMiddleware } from 'ai'

@@ -1,11 +1,11 @@
 /**
- * The part of a session that a door for an SDK needs: it passes the SDK's conversation, gets the view to send, and
- * reports the usage. If the conversation went back and continued differently, the view comes from another session,
- * and the door continues with that one.
+ * The part of a session that an adapter for an SDK needs: it passes the SDK's conversation, gets the view to send, and
+ * reports the usage. If the conversation went back and continued differently, the view comes from another session, and
+ * the adapter continues with that one.
  */
 import type { Message, Usage } from '../../model/types.ts'
 
-/** The part of a session that such a door uses; `Session` fits. */
+/** The methods of a session that such an adapter uses; `Session` has them. */
 export type SyncSession = {
   sync(messages: Message[]): Promise<{ messages: Message[]; session?: SyncSession }>
   reportUsage(usage: Usage): Promise<void>

@@ -1,10 +1,10 @@
 /**
- * The door for LangChain: a middleware for `createAgent`.
+ * The adapter for LangChain: a middleware for `createAgent`.
  *
  *     const agent = createAgent({ model, tools, middleware: [palimpsest(session)] })
  *
- * Every call of the model gets the view of the session instead of the whole state; the state itself keeps
- * everything. One agent with this middleware is one conversation. An answer enters the ledger with the next call.
+ * Every call of the model gets the view of the session instead of the whole state; the state itself keeps everything.
+ * One agent with this middleware is one conversation. An answer is recorded with the next call.
  */
 import type { AIMessage, BaseMessage, SystemMessage } from '@langchain/core/messages'
 import { type AgentMiddleware, createMiddleware } from 'langchain'
@@ -31,7 +31,7 @@ export function palimpsest(session: SyncSession): AgentMiddleware {
   })
 }
 
-/** LangChain keeps the system prompt separate, and expects the same object back if it has not changed. */
+/** LangChain has a separate system prompt, and expects the same object back if it has not changed. */
 function split(
   shown: BaseMessage[],
   before: SystemMessage,

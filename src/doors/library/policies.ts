@@ -1,4 +1,4 @@
-/** `palimpsest/policies`: planners, policies, and how to write and test one's own. */
+/** `palimpsest/policies`: planners, policies, and functions to write and test custom ones. */
 export { clearToolUses, smartHistory, staleOutputs } from '../../planner/presets.ts'
 export type { ThriftyOptions } from '../../planner/tuning.ts'
 export { anchor } from '../../policies/anchor.ts'

@@ -1,4 +1,4 @@
-/** `palimpsest/server`: the HTTP server, the proxy, the MCP server and the agent, for a program that runs them itself. */
+/** `palimpsest/server`: the HTTP server, the proxy, the MCP server and the agent, for programs that run them. */
 export type { Agent } from '../../agent/agent.ts'
 export type { AgentEvent } from '../../agent/events.ts'
 export { type Home, type OpenAgentOptions, openAgentFrom, openHome } from '../../agent/open.ts'

@@ -1,5 +1,5 @@
 /**
- * Asks the user of an MCP client about a proposal for their memory, not through the model if the client can do so.
+ * Asks the user of an MCP client about a proposal for their memory, without the model if the client supports that.
  *
  * A client with elicitation is asked to put the question to its user, and the user's answer decides. That is only for a
  * client on the user's own machine (stdio), never for the token of an agent. Every client gets a line for the user in
@@ -24,7 +24,7 @@ export function noting(memory: AgentMemory): { memory: AgentMemory; made: Propos
 
 const MOST = 100
 const ANSWERS = ['approve', 'reject', 'later']
-/** Users may take long to answer. */
+/** The milliseconds that a user may take to answer. */
 const PATIENCE_MS = 30 * 60_000
 
 export async function waitingLine({ memory, user, where = 'palimpsest memory proposals' }: MemoryOf) {
@@ -34,7 +34,7 @@ export async function waitingLine({ memory, user, where = 'palimpsest memory pro
   return { type: 'text' as const, text, annotations: { audience: ['user' as const] } }
 }
 
-/** Asks through the client, and carries out the user's decision. If the client cannot ask, the proposal stays open. */
+/** Asks through the client, and applies the user's decision. If the client cannot ask, the proposal stays open. */
 export async function askUser(server: Server, { memory, user, canAsk }: MemoryOf, { id }: Proposal): Promise<void> {
   if (!canAsk || !server.getClientCapabilities()?.elicitation) return
   const decision = { type: 'string' as const, title: 'Decision', enum: ANSWERS }

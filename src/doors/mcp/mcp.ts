@@ -1,7 +1,7 @@
 /**
  * The MCP door: our tools, resources and prompts for any client that speaks the Model Context Protocol.
  *
- * `serveStdio` is a server for one client on stdin and stdout, which then carry the protocol and nothing else.
+ * `serveStdio` is a server for one client on stdin and stdout, which then transport only the protocol.
  * `createMcpHandler` answers streamable HTTP, one request at a time and without state, so that any number of processes
  * can share one address. A client keeps its own conversation: `context` and `recall` act on the session that is named
  * here, and the journal of file reads and writes is in that session's ledger.
@@ -95,7 +95,7 @@ export function createMcpServer(options: McpOptions): Server {
   return buildServer(options, { contextOf: contextFor(options) })
 }
 
-/** Serves one client on stdin and stdout until it disconnects (running calls are finished) or we are told to stop. */
+/** Serves one client on stdin and stdout until it disconnects (running calls are finished) or a signal stops us. */
 export async function serveStdio(options: McpOptions): Promise<void> {
   const running = new Set<Promise<unknown>>()
   const follow = (answer: Promise<unknown>) => {
@@ -120,8 +120,8 @@ export async function serveStdio(options: McpOptions): Promise<void> {
 }
 
 /**
- * Handles requests to `/mcp`. Contract: the caller has been authenticated before.
- * A page of another origin is refused, so that a web site cannot reach a server on the user's machine.
+ * Handles requests to `/mcp`. Contract: the caller was authenticated before. A page of another origin is refused, so
+ * that a web site cannot reach a server on the user's machine.
  */
 export function createMcpHandler(options: McpOptions): (request: Request) => Promise<Response> {
   const contextOf = contextFor(options)
@@ -187,7 +187,7 @@ function buildServer(given: McpOptions, { contextOf, follow }: Inside): Server {
   return server
 }
 
-/** The tools of some groups. Where commands are run, the rest of a long output can be read, too. */
+/** The tools of some groups. If they run commands, there is also a tool for the rest of a long output. */
 function toolsIn(groups: readonly ToolGroup[]): Tool<Context>[] {
   return [...groups.flatMap(group => TOOLS[group]), ...(groups.includes('files') ? [recallTool] : [])]
 }

@@ -21,7 +21,7 @@ export type MemoryOf = {
   agent: string
   /** The command or page with which the user decides on proposals. */
   where?: string
-  /** The client belongs to the user: it may put the question to them, and their answer decides. */
+  /** Whether the client belongs to the user: then it may ask them, and their answer decides. */
   canAsk?: boolean
 }
 
@@ -59,7 +59,7 @@ export const resourceTemplates = [
   },
 ]
 
-/** The guide that says when to choose which of the tools. */
+/** The guide for choosing between the tools. */
 export function guideTo(groups: readonly string[]): string {
   return groups.flatMap(group => GUIDES[group] ?? []).join('\n\n')
 }

@@ -1,6 +1,6 @@
 /**
  * The statistics, by model, of the sessions that went through a proxy since it started. They cost nothing while
- * requests pass: the ledger is read when somebody asks for the numbers, and only the new part of it.
+ * requests pass: the ledger is read when the numbers are requested, and only the new part of it.
  */
 
 import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
@@ -8,7 +8,7 @@ import type { Session } from '../../session/session.ts'
 import { Timelines } from '../../session/timelines.ts'
 import { addStatistics, noStatistics, type Statistics, statisticsOfCall } from '../../view/statistics.ts'
 
-/** Sessions whose timelines are kept, so that they are not read again each time somebody asks. */
+/** The number of timelines that are kept, so that their sessions are not read again for each request. */
 const MOST_KEPT = 32
 
 export type Seen = {

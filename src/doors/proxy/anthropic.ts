@@ -1,6 +1,6 @@
 /**
- * The Anthropic Messages API for the proxy. The server would keep message threads, so the proxy refuses them and has
- * the SDK send the whole history instead. A request that carries a checksum of itself passes untouched.
+ * The Anthropic Messages API for the proxy. The server would store message threads, so the proxy refuses them, and the
+ * SDK sends the whole history instead. A request with a checksum of itself is passed on unchanged.
  */
 
 import {
@@ -121,7 +121,7 @@ function usesIn(messages: unknown): string[] {
   })
 }
 
-/** Adds a block of its own, so that the client's blocks and their cache marks stay as they are. */
+/** Adds a separate block, so that the client's blocks and their cache marks do not change. */
 function addSystem(body: Wire, text: string): Wire {
   const { system } = body
   if (Array.isArray(system)) return { ...body, system: [...system, { type: 'text', text }] }
@@ -220,7 +220,7 @@ function summaryIn({ content }: Wire): { summary?: string } {
   return typeof content === 'string' && content !== '' ? { summary: content } : {}
 }
 
-/** Takes in the edits of the history that the server reports, and its reason for a cache miss. */
+/** Reads the edits of the history that the server reports, and its reason for a cache miss. */
 function takeReports(answer: Answer, data: Wire): void {
   const { context_management: managed, input_transformations: transformed, diagnostics } = data
   const reason = isRecord(diagnostics) ? diagnostics['cache_miss_reason'] : undefined

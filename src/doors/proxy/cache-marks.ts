@@ -4,9 +4,9 @@
  *
  * One more mark is set before the first message that differs from the last request. Anthropic looks for a cached prefix
  * only at marks and up to twenty blocks before each; clients mark their system prompt and their last message. So after
- * an edit further back, everything behind the system prompt would be written to the cache again. With a mark before the
+ * an edit further back, everything after the system prompt would be written to the cache again. With a mark before the
  * edit, the part before it is read from the cache. The mark is set in the request that brings the edit, if the client
- * leaves one of the four marks free, and never for a client that marks nothing.
+ * leaves one of the four marks free, and never for a client without marks.
  */
 
 import type { AnthropicMessage } from '../../formats/adapters/anthropic.ts'

@@ -2,9 +2,9 @@
  * Compares the expected cache reads with the reported ones, and gives each cache miss a cause.
  *
  * After a call the provider has cached the tokens that it read and wrote. The next call is expected to read them again,
- * except those behind a change. If it reads far fewer, that is a miss: the lifetime was over, the model changed, we
- * edited, the client changed something, the server edited by itself, or the provider had a reason of its own. A cause
- * that the provider reports itself takes precedence.
+ * except those after a change. If it reads far fewer, that is a miss: the lifetime was over, the model changed, we
+ * edited, the client changed something, the server edited by itself, or the provider had another reason. A cause that
+ * the provider reports takes precedence.
  */
 import { sameJson } from '../../formats/adapters/original.ts'
 import type { CacheMiss, Usage } from '../../model/types.ts'
@@ -28,7 +28,7 @@ type Call = Watched & { usage: Usage; cached: number }
 export class CacheWatch {
   #last: Call | undefined
 
-  /** Takes in a call that was answered. Returns how the cache differed from the expectation. */
+  /** Processes an answered call. Returns how the cache differed from the expectation. */
   note(sent: Watched, answer: Answer, model: Model): Outcome {
     const { usage } = answer
     const last = this.#last

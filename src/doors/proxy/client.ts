@@ -1,7 +1,7 @@
 /**
- * What a client says about a request: which conversation it belongs to, if the client has headers for that, and whether
- * it is a turn of the conversation or a side request (a title, a commit message, the client's own compaction, a check
- * whether the agent goes in circles). Each rule was seen in a real client. For an unknown client, the messages decide.
+ * Facts about a request from its client: the conversation that it belongs to, if the client has headers for that, and
+ * whether it is a turn of the conversation or a side request (a title, a commit message, the client's own compaction, a
+ * check for loops). Each rule was seen in a real client. For an unknown client, the messages decide.
  */
 
 import { hash } from 'node:crypto'
@@ -54,7 +54,7 @@ export function clientKeyOf(headers: SomeHeaders): ClientKey | undefined {
   return undefined
 }
 
-/** Two long ids joined must still be a valid name, with room for the suffixes of forks and side requests. */
+/** Two joined long ids must still be a valid name, with room for the suffixes of forks and side requests. */
 function childKey(base: string, agent: string): string {
   const key = `${base}.${agent}`
   return key.length <= LONGEST_KEY ? key : `${headOf(key, LONGEST_KEY - 13)}-${hash('sha1', key).slice(0, 12)}`

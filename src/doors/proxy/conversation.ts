@@ -1,11 +1,11 @@
 /**
- * Finds the conversation that a request belongs to. In this order: the client's headers; tool calls that we streamed
- * out and that come back; the longest beginning that we have seen before; text that we streamed out. Otherwise it is
- * new.
+ * Finds the conversation that a request belongs to. In this order: the client's headers; calls in answers that passed
+ * through the proxy and now come back; the longest known beginning; text in answers that passed through. Otherwise it
+ * is new.
  *
  * Messages are compared by their meaning (keyOf), not by the form of their content or by cache marks, which clients
- * change from request to request. This memory is only a guide to the ledger: after a restart it is read back from
- * there, and a wrong guess costs a fork, never a wrong view.
+ * change from request to request. This memory only helps to find sessions in the ledger: after a restart it is rebuilt
+ * from there, and a wrong guess costs a fork, never a wrong view.
  */
 import { hash } from 'node:crypto'
 import { linkOf } from '../../ledger/redaction.ts'
@@ -39,7 +39,7 @@ export type Request = {
   now: number
 }
 
-/** Within this time the same first request is a retry; later it is a new conversation with the same question. */
+/** Within this time the same first request is a retry; after it, a new conversation with the same question. */
 const RETRY_MS = 10 * 60_000
 /** Shorter texts occur in many conversations. */
 const TELLING_TEXT = 40
@@ -68,7 +68,7 @@ export class Conversations {
     return messages.some(({ role }) => role === 'assistant') && !this.#byContent(messages, chain)
   }
 
-  /** The session that has seen these messages, or their beginning. Remembers nothing. */
+  /** The session that has these messages, or their beginning. Changes nothing. */
   whoseIs({ client, messages, chain }: Pick<Request, 'client' | 'messages' | 'chain'>): string | undefined {
     if (!client) return this.#byContent(messages, chain)?.session
     return this.#longest(chain, end => this.#chains.get(`${client.key} ${end}`))?.session
@@ -81,7 +81,7 @@ export class Conversations {
     return { ...found, end: chain.at(-1) ?? '' }
   }
 
-  /** Remembers that a session has taken in these messages. */
+  /** Remembers that a session has these messages. */
   note(session: string, { client, chain, now }: Pick<Request, 'client' | 'chain' | 'now'>): void {
     const end = chain.at(-1)
     if (end === undefined) return

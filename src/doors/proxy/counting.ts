@@ -1,6 +1,6 @@
 /**
- * Requests that only count tokens, for dialects in which they have a form of their own: the generation request is taken
- * out, and the one that would be sent is put in its place.
+ * Requests that only count tokens, for dialects in which they have a separate form: the generation request in them is
+ * replaced by the one that would be sent.
  */
 import type { Wire } from '../../formats/adapters/original.ts'
 import { isRecord, tryJson } from '../../model/json.ts'

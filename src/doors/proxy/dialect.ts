@@ -1,6 +1,6 @@
 /**
- * What the proxy must know of a provider's API, and nothing more: where a request keeps its conversation, how an answer
- * reports its usage and its calls, and how the provider reports an error.
+ * What the proxy must know of a provider's API: where a request has its conversation, how an answer reports its usage
+ * and its calls, and how the provider reports an error.
  *
  * A new dialect is one file that gives such an object, a line in proxy.ts, and cases in test/doors/proxy/loops.ts and
  * edits.test.ts.
@@ -26,7 +26,9 @@ export type Answer = {
   serverEdits: ServerEdit[]
   /** Blocks of reasoning that the server says it left out. */
   dropped: number
-  /** The output counted so far is that of the beginning: the provider tells the rest at the end of the stream. */
+  /**
+   * Whether the output counted so far is that of the beginning: the provider reports the rest at the end of the stream.
+   */
   isPartial?: boolean
   /** The provider's error, if one came in the middle of a stream. */
   error?: string
@@ -35,10 +37,13 @@ export type Answer = {
 /** What to do with a request that cannot be edited: pass it on, or answer it. */
 export type Untouchable = 'pass' | { status: number; body: Wire }
 
-/** What happens to an event: it is passed on, it waits for the next one, or these replace it and all that wait. */
+/**
+ * What happens to an event: it is passed on, it waits for the next one, or these events replace it and all waiting
+ * ones.
+ */
 export type Step = 'pass' | 'hold' | readonly Wire[]
 
-/** How a line is added below the text of an answer that ends a turn (notices.ts). Other answers pass unchanged. */
+/** Adds a line below the text of an answer that ends a turn (notices.ts). Other answers pass unchanged. */
 export type Below = {
   /** Whether the request asks for an answer that a program reads. */
   isData(request: Wire): boolean
@@ -55,7 +60,10 @@ export type ProxyDialect = {
   path: RegExp
   /** The path of requests that only count tokens. They get the same body as the generation request they ask about. */
   counts?: RegExp
-  /** For requests that count in a form of their own: the generation request in them, and how another is counted. */
+  /**
+   * For counting requests with a separate form: the generation request in them, and the counting request for another
+   * one.
+   */
   counted?: { in(count: Wire): Wire; as(count: Wire, request: Wire): Wire }
   /** The path of requests that ask the server to compact a conversation. */
   compacts?: RegExp
@@ -71,18 +79,18 @@ export type ProxyDialect = {
   write(body: Wire, messages: readonly Message[]): Wire
   /** The request with an instruction to the server to clear the results of these calls, which are the oldest. */
   clear?(body: Wire, calls: readonly string[]): Wire
-  /** The request with a text behind its system prompt. */
+  /** The request with a text after its system prompt. */
   addSystem(body: Wire, text: string): Wire
   defineTool(tool: Tool<never>): Wire
   /** Adds to a request's tools, for dialects in which appending to the list would not do. */
   addTools?(tools: readonly unknown[], more: readonly Wire[]): unknown[]
   /** For a request that holds only a part of its conversation, or must not be changed for another reason. */
   untouchable(body: Wire): Untouchable | undefined
-  /** The request without any reasoning in its history, for providers that may refuse reasoning behind a change. */
+  /** The request without any reasoning in its history, for providers that may refuse reasoning after a change. */
   withoutReasoning?(body: Wire): Wire
-  /** Takes in one event of a stream. */
+  /** Processes one event of a stream. */
   event(answer: Answer, data: Wire): void
-  /** Takes in an answer that came in one piece. */
+  /** Processes an answer that came in one piece. */
   whole(answer: Answer, body: Wire): void
   /** Whether a stream may still turn out to be an error after this event: then it is not passed on yet. */
   isOpening(data: Wire): boolean
@@ -99,7 +107,7 @@ export function addArguments(call: CallMade | undefined, piece: unknown): void {
   if (call && typeof piece === 'string') call.input = (typeof call.input === 'string' ? call.input : '') + piece
 }
 
-/** How providers, and servers that imitate them, say that a request does not fit the window. */
+/** Messages of providers, and of servers that imitate them, that a request does not fit the window. */
 const OVERFLOW =
   /prompt is too long|context_length_exceeded|context length|context window|maximum context|input length and `?max_tokens`? exceed|too many tokens|request_too_large|exceeds? the (?:model'?s )?(?:maximum|limit).{0,40}tokens/i
 
@@ -112,8 +120,8 @@ export function isOverflowText(text: string): boolean {
 }
 
 /**
- * How Anthropic says that reasoning does not fit what precedes it, was changed, or cannot be read. There is no code for
- * it. The same body can never succeed; one without the reasoning can.
+ * Anthropic's messages that reasoning does not fit the text before it, was changed, or cannot be read. There is no code
+ * for it. The same body can never succeed; one without the reasoning can.
  */
 const REASONING_REFUSED =
   /Invalid `?signature`? in `?thinking`? block|bound to a different conversation|`?thinking`? or `?redacted_thinking`? blocks in the latest assistant message cannot be modified/
@@ -122,7 +130,7 @@ export function refusesReasoning(status: number, text: string): boolean {
   return status === 400 && REASONING_REFUSED.test(text)
 }
 
-/** How Anthropic, and servers that imitate it, say that they do not edit the history as asked. */
+/** Messages of Anthropic, and of servers that imitate it, that they do not edit the history as asked. */
 const CLEARING_REFUSED = /context_management|clear_tool_uses|context-management-/
 
 export function refusesClearing(status: number, text: string): boolean {

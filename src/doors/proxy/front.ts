@@ -1,6 +1,6 @@
 /**
- * A port for the proxy alone, for `palimpsest run` and for tests. Beyond loopback it requires a token, as a header or
- * as the beginning of the path (`/key/TOKEN/v1/…`), because many clients can be given nothing but a base URL.
+ * A port for only the proxy, for `palimpsest run` and for tests. Beyond loopback it requires a token, as a header or as
+ * the beginning of the path (`/key/TOKEN/v1/…`), because many clients can be given nothing but a base URL.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
@@ -13,7 +13,9 @@ export type FrontOptions = { port?: number; host?: string; token?: string }
 
 export type Front = { url: string; port: number; close(): Promise<void>; [Symbol.asyncDispose](): Promise<void> }
 
-/** Agents pause for longer than Node's five seconds, and a connection that closes just then is an error to them. */
+/**
+ * Agents pause for longer than Node's five seconds, and a connection that closes in that moment is an error for them.
+ */
 const KEEP_ALIVE_MS = 75_000
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])

@@ -1,7 +1,7 @@
 /**
  * Gemini's `generateContent` for the proxy, streamed or not, at the Gemini API and under the longer paths of Vertex AI.
  * The model is in the path. Calls may have no ids, so a conversation is recognized by its beginning and read as a
- * whole. With `cachedContent` the server holds the earlier messages: such a request passes untouched.
+ * whole. With `cachedContent` the server has the earlier messages: such a request is passed on unchanged.
  */
 
 import { fromGemini, toGemini } from '../../formats/adapters/gemini.ts'
@@ -55,12 +55,12 @@ export const gemini: ProxyDialect = {
 
 const REQUEST = ['generateContentRequest', 'generate_content_request']
 
-/** The Gemini API counts a request under a key of its own, or contents alone; Vertex AI counts a request as it is. */
+/** The Gemini API counts a request under a separate key, or contents alone; Vertex AI counts an unchanged request. */
 function requestCounted(count: Wire): Wire {
   return REQUEST.map(key => count[key]).find(isRecord) ?? count
 }
 
-/** Nothing is added to contents alone: the Gemini API refuses it, and the client asks about no more. */
+/** Nothing is added to contents alone: the Gemini API refuses it, and the client asked only about the contents. */
 function countOf(count: Wire, request: Wire): Wire {
   const key = REQUEST.find(name => isRecord(count[name]))
   if (key !== undefined) return { ...count, [key]: request }

@@ -1,9 +1,9 @@
 /**
- * What the proxy adds to a conversation: a text behind the system prompt (memory, workspace) and our own tools.
+ * What the proxy adds to a conversation: a text after the system prompt (memory, workspace) and our own tools.
  *
  * The addition is fixed before the first request of a conversation and written into the ledger. From then on every
- * request carries the same bytes, whatever changes meanwhile and however often the proxy is restarted. A conversation
- * that began without an addition never gets one. No cache mark is added or moved.
+ * request has the same bytes, also after changes of the memory and restarts of the proxy. A conversation that began
+ * without an addition never gets one. No cache mark is added or moved.
  */
 
 import type { Wire } from '../../formats/adapters/original.ts'
@@ -15,7 +15,7 @@ import { defineLateTools, type LateTool, namesOfTools } from './late-tools.ts'
 export type Injection = { system?: string; tools?: LateTool[] }
 
 export type InjectionOptions = {
-  /** The text that a new conversation of this user gets behind its system prompt; empty for none. */
+  /** The text that a new conversation of this user gets after its system prompt; empty for none. */
   system?: (user: string | undefined) => Promise<string>
   /** Whether new conversations get the tools `context` and `recall`. */
   tools?: boolean

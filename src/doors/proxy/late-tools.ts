@@ -4,7 +4,7 @@
  * The model is offered `context` and `recall` in addition to the client's tools. A call streams to the client like any
  * other. The client answers that it has no such tool, and our answer replaces that answer before it reaches the model.
  * In the ledger the client's answer is the entry and ours is an edit of it. So both can be read, our answer is sent
- * again byte for byte, and the tool runs once. A name that the client uses itself is never taken.
+ * again byte for byte, and the tool runs once. A name that the client uses is never used for our tools.
  */
 
 import { TAKEN, type Wire } from '../../formats/adapters/original.ts'
@@ -66,7 +66,7 @@ export type LateCalls = {
   tools: readonly LateTool[]
   /** Names that the client offers itself: calls of these tools are the client's. */
   offered: ReadonlySet<string>
-  /** Calls as the model made them, by id: some clients give them back under another name. */
+  /** Calls as the model made them, by id: some clients return them with another name. */
   made: ReadonlyMap<string, CallMade>
   /** The sessions of the client's user. */
   pal: Palimpsest
@@ -102,7 +102,7 @@ async function answerCall(
   await session.apply([{ target: { type: 'part', ...place }, replacement: text, why, mark: MARK }], 'agent')
 }
 
-/** Whether our answer was given before, even if the user has undone it since. */
+/** Whether our answer was added before, even if the user has undone it since. */
 function isAnswered(session: Session, entry: number, part: number): boolean {
   return session
     .edits()
@@ -118,7 +118,7 @@ type Found = {
   own: ToolCallPart
   tool: LateTool
   input: unknown
-  /** The client has the tool from our MCP server, which knows another session than this one. */
+  /** Whether the client has the tool from our MCP server, which uses another session than this one. */
   isClients: boolean
 }
 
@@ -150,7 +150,7 @@ export function hasMcpTools(names: ReadonlySet<string>): boolean {
   return [...names].some(name => fromMcp(name, names) !== undefined)
 }
 
-/** Shows a call to the model as the model made it, if the client sent it back under another name. */
+/** Shows a call to the model as the model made it, if the client returned it with another name. */
 async function restoreCall(session: Session, { entry, part, own, tool, input }: Found): Promise<void> {
   if (own.name === tool.name) return
   const message = session.fold.entries[entry]!.message!
@@ -176,8 +176,8 @@ function renamedOriginal({ original }: ToolCallPart, name: string): Pick<ToolCal
 }
 
 /**
- * Our answer is no error, even if the client's was. A message that shows a call as the model made it does not count as
- * edited for a provider: its reasoning and signatures stay valid.
+ * Our answer is not an error, even if the client's was. A message that shows a call as the model made it does not count
+ * as edited for a provider: its reasoning and signatures stay valid.
  */
 export function withoutErrors(messages: readonly Message[], answered: ReadonlySet<string>): Message[] {
   if (answered.size === 0) return [...messages]
@@ -187,7 +187,7 @@ export function withoutErrors(messages: readonly Message[], answered: ReadonlySe
   })
 }
 
-/** The ids of the edits that carry our answers, or show a call as the model made it. */
+/** The ids of the edits with our answers, and of those that show a call as the model made it. */
 export function lateAnswers(session: Session): Set<string> {
   const isLate = ({ edit }: { edit: Edit }) => edit.mark === MARK || edit.mark === RESTORED
   return new Set(session.edits().flatMap(record => (isLate(record) ? [record.edit.id] : [])))

@@ -8,9 +8,9 @@
 import { endOfString, endOfValue, isBlank, skipBlank } from '../../model/json-text.ts'
 
 export type ListSpan = {
-  /** The offset behind the opening bracket. */
+  /** The offset after the opening bracket. */
   open: number
-  /** The offset behind each element. */
+  /** The offset after each element. */
   ends: number[]
   /** The offset of the closing bracket. */
   close: number
@@ -40,7 +40,7 @@ export function scanOn(bytes: Buffer, open: number, ends: readonly number[]): Li
   return { open, ends: found, close: from + at }
 }
 
-/** The offset where the text continues behind an element: the next element, or the closing bracket. */
+/** The offset where the text continues after an element: the next element, or the closing bracket. */
 export function behindElement(bytes: Buffer, end: number): number {
   const at = behindBlank(bytes, end)
   return bytes[at] === COMMA ? behindBlank(bytes, at + 1) : at

@@ -1,7 +1,7 @@
 /**
- * The sessions of the conversations that are under way: opened with a conversation's first request, kept open while it
- * lasts, and found again in the ledger after a restart. The state kept beside the session is lost with the process, and
- * the proxy can do without it.
+ * The sessions of the active conversations: opened with a conversation's first request, kept open while it lasts, and
+ * found again in the ledger after a restart. The other state of a conversation is lost with the process, and the proxy
+ * works without it.
  */
 
 import { bareName, describeCall } from '../../calls/tool-kinds.ts'
@@ -45,9 +45,9 @@ export type Live = {
   /** The facts of the request that the session was opened with. */
   asked: Asked
   settings: Settings
-  /** How the provider's cache has behaved; this takes precedence over what requests ask for. */
+  /** How the provider's cache has behaved; this takes precedence over the requested lifetime. */
   seen: { cacheTtl?: string; cacheKept?: number; mayClear?: false }
-  /** How many results the provider has cleared as it was asked to. */
+  /** How many results the provider has cleared on request. */
   cleared: number
   watch: CacheWatch
   answeredAt?: number
@@ -61,7 +61,7 @@ export type Live = {
   legal?: readonly Message[]
   /** The first entry in which a call of our tools may be unanswered. */
   lateFrom: number
-  /** Calls of our tools that were streamed out. */
+  /** Calls of our tools that were streamed to the client. */
   lateCalls: Map<string, CallMade>
 }
 
@@ -84,7 +84,7 @@ export type LiveOptions = {
   inject: InjectionOptions
   /** When the provider is told to clear old results itself. */
   serverEdits: ServerEdits
-  /** Called when something fails that the conversation can do without. */
+  /** Called after a failure that does not stop the conversation. */
   fault: (kind: string, error: unknown) => void
 }
 
@@ -98,7 +98,7 @@ export type Opening = {
 }
 
 const MOST_LIVE = 128
-/** How many sessions are read when a conversation comes back after a restart, or from another server. */
+/** How many sessions are read when a conversation continues after a restart, or from another server. */
 const LOOK_BACK = 30
 const READ_BACK = 1000
 
@@ -201,14 +201,14 @@ export class LiveSessions {
     return this.#options.pal.session(session.id, { ...options, overhead, ids: injection.tools !== undefined })
   }
 
-  /** Decides the same for a conversation and for everything that it starts, on any day. */
+  /** Gives the same decision for a conversation and for everything that it starts, on any day. */
   #isHoldout({ session, parent }: Place): boolean {
     const [root = ''] = (parent ?? session).split(/\.|-fork-/)
     return Number.parseInt(digest(root).slice(0, 8), 16) / 2 ** 32 < this.#options.holdout
   }
 }
 
-/** The tool with which the model finds shortened content again: an added one, or one of the client's. */
+/** The tool with which the model can read shortened content: an added one, or one of the client's. */
 function recallNameIn(body: Wire, injection?: Injection): string | false {
   const added = injection?.tools?.find(({ tool }) => tool === 'recall')?.name
   return added ?? recallToolIn(namesOfTools(body)) ?? false

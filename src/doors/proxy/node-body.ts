@@ -10,7 +10,7 @@ export type Chunk = Uint8Array<ArrayBuffer>
 
 export type NodeBody = {
   source: Readable
-  /** Chunks that have been taken off the stream already. */
+  /** Chunks that were already read from the stream. */
   first: readonly Chunk[]
   /** Called with every further chunk as it passes. */
   take?: (chunk: Uint8Array) => void
@@ -50,7 +50,7 @@ export function toWebBody(body: NodeBody): ReadableStream<Chunk> {
   )
 }
 
-/** More than any provider takes. */
+/** More than any provider accepts. */
 const MOST_BODY = 128 * 1024 * 1024
 
 /** Reads all of a stream. Bytes after `most` are read and dropped, so that the refusal can be sent. */

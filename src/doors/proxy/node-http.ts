@@ -32,7 +32,7 @@ export class NodeHeaders implements Iterable<[string, string]> {
     return this.#values.has(name.toLowerCase())
   }
 
-  /** Every header as it was given. */
+  /** Every header, unchanged. */
   [Symbol.iterator](): Iterator<[string, string]> {
     return this.#pairs[Symbol.iterator]()
   }
@@ -123,7 +123,7 @@ function pump({ source, first, take, end }: NodeBody, outgoing: ServerResponse):
       await end?.()
       outgoing.end(resolve)
     }
-    // A stream that was read to its end emitted `end` before anybody listened here.
+    // A stream that was read to its end emitted `end` before this listener was added.
     if (source.readableEnded) return void ended()
     source
       .on('data', (chunk: Uint8Array) => {

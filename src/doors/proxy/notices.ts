@@ -1,10 +1,10 @@
 /**
- * Tells the user that a proposal waits: a line below an answer, with a count and a link, once for each new proposal.
+ * Shows the user that a proposal waits: a line below an answer, with a count and a link, once for each new proposal.
  *
  * The line is for the user alone. It is added to the client's copy of the answer, never to the recorded one, and
  * removed from the client's next request before anything reads it. So the provider and the ledger see only the model's
  * words, and the provider's cache holds. Only an answer that ends a turn with text gets the line, in a conversation
- * with tools that no other agent has started. JSON that was asked for and compressed answers never get it.
+ * with tools that was not started by another agent. Requested JSON and compressed answers never get it.
  */
 import { Transform, type TransformCallback } from 'node:stream'
 import type { Wire } from '../../formats/adapters/original.ts'
@@ -30,10 +30,10 @@ export type NoticeOptions = {
 /** The reader of the answer. An agent's own token gets no link with which it could decide. */
 export type Reader = { user?: string | undefined; role?: string | undefined }
 
-/** A line that may be added. `claim` returns whether it still may, and claims the right to add it. */
+/** A line that may be added. `claim` claims the right to add it, and returns whether that succeeded. */
 export type Notice = { line: string; claim: () => Promise<boolean> }
 
-/** Which users were told of which proposals, shared by all servers of a home. */
+/** Which proposals were announced to which users, shared by all servers of a home. */
 export type Told = {
   untold(user: string, proposals: readonly string[]): Promise<string[]>
   claimTelling(user: string, proposals: readonly string[]): Promise<boolean>
@@ -48,7 +48,7 @@ export class Notices {
     this.#options = options
   }
 
-  /** The line for the answer to a request; undefined if nothing new waits, or if it must not be added. */
+  /** The line for the answer to a request; undefined if no new proposal waits, or if the line must not be added. */
   async due({ incoming, place, client }: Found, reader: Reader, url: string): Promise<Notice | undefined> {
     const { dialect, body } = incoming
     if (place.side || client?.parent !== undefined || !hasTools(body) || dialect.below.isData(body)) return undefined
@@ -85,7 +85,7 @@ export function withoutNotices(bytes: Buffer): Buffer {
   return from === 0 ? bytes : Buffer.concat([...kept, bytes.subarray(from)])
 }
 
-/** Whether a string begins here: behind a quote that is not itself inside a string. */
+/** Whether a string begins here: after a quote that is not itself inside a string. */
 function beginsString(bytes: Buffer, at: number): boolean {
   if (bytes[at - 1] !== QUOTE) return false
   let slashes = 0
@@ -126,7 +126,7 @@ export class AnswerWithNotice extends Transform {
   readonly #events = new Events()
   #held = ''
   #done = false
-  /** Pending while the right to tell is being claimed. Later output waits for it too. */
+  /** Pending while the right to add the line is being claimed. Later output waits for it too. */
   #claiming: Promise<void> | undefined
 
   constructor(reader: BodyReader, notice: Notice) {
@@ -137,7 +137,7 @@ export class AnswerWithNotice extends Transform {
     this.#step = reader.isStream ? this.#below.stream(notice.line) : undefined
   }
 
-  /** Passes chunks that were taken off the stream and read already. */
+  /** Passes on chunks that were already read from the stream. */
   begin(chunks: readonly Uint8Array[]): this {
     for (const chunk of chunks) this.#pass(chunk)
     return this
@@ -161,7 +161,7 @@ export class AnswerWithNotice extends Transform {
     else done()
   }
 
-  /** Sends `told` if the right to tell the user was claimed, and `otherwise` if not. */
+  /** Sends `told` if the right to add the line was claimed, and `otherwise` if not. */
   #sendClaimed(told: string, otherwise: string): void {
     const before = this.#claiming
     this.#claiming = (async () => {
@@ -207,7 +207,7 @@ export class AnswerWithNotice extends Transform {
     return this.#attempt(() => this.#step!(data)) ?? 'pass'
   }
 
-  /** A provider may send anything: to what we cannot read, nothing is added. */
+  /** A provider may send anything: an unreadable answer gets no line. */
   #attempt<T>(read: () => T): T | undefined {
     try {
       return read()

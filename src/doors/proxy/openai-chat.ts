@@ -33,7 +33,7 @@ export const openaiChat: ProxyDialect = {
   error: openaiError,
 }
 
-/** The old form of tool calls has no ids: nothing in it says which result belongs to which call. */
+/** The old form of tool calls has no ids, so results cannot be assigned to calls. */
 function usesFunctions({ functions, function_call, messages }: Wire): boolean {
   if (functions !== undefined || function_call !== undefined) return true
   const list: unknown[] = Array.isArray(messages) ? messages : []

@@ -1,7 +1,7 @@
 /**
- * The OpenAI Responses API for the proxy. With `previous_response_id` or `conversation` the server holds the earlier
- * messages: such a request passes untouched. A stream may still turn out to be an overflow error after it has begun, so
- * each of its first events is held until the next one arrives.
+ * The OpenAI Responses API for the proxy. With `previous_response_id` or `conversation` the server has the earlier
+ * messages: such a request is passed on unchanged. A stream may still turn out to be an overflow error after it has
+ * begun, so each of its first events is held until the next one arrives.
  */
 
 import { fromOpenAIResponses, toOpenAIResponses } from '../../formats/adapters/openai-responses.ts'

@@ -1,8 +1,10 @@
-/** The folder that a coding agent works in, as it tells its model at the beginning of a conversation. */
+/** The folder that a coding agent works in, from its first messages to the model. */
 import { isAbsolutePath } from '../../model/paths.ts'
 import { headOf } from '../../model/text.ts'
 
-/** The phrases of Claude Code and opencode; Codex; Cline; Gemini CLI. A line end is `\n` here: the text is JSON. */
+/**
+ * The phrases of Claude Code and opencode; Codex; Cline; Gemini CLI. A line end is `\n` here, because the text is JSON.
+ */
 const SAYINGS = [
   /[Ww]orking directory: ([^\\"\n]{1,500})/,
   /<cwd>([^<\\"\n]{1,500})<\/cwd>/,

@@ -1,10 +1,10 @@
 /**
- * The proxy: every agent that people already use, with one base URL.
+ * The proxy: existing agents use Palimpsest by changing only their base URL.
  *
  * `createProxy` gives a handler from Request to Response that a server mounts at `/v1`, `/anthropic`, `/openai` and
  * `/gemini`. A generation request is recorded and sent on with the view in place of its messages. Every other request,
- * and every request without an edit in force, passes byte for byte. If anything fails on our side, the client's own
- * bytes go upstream and the fault is logged. Keys are passed on and never stored or logged.
+ * and every request without an active edit, is passed on byte for byte. If anything fails on our side, the client's own
+ * bytes are sent and the fault is logged. Keys are passed on and never stored or logged.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -68,7 +68,7 @@ export type ProxyOptions = {
   policy?: string | PlannerFactory
   /** The share of conversations that are never edited, for comparison: 0 to 1. */
   holdout?: number
-  /** What new conversations get in addition to what their client sends; nothing by default. */
+  /** Additions to new conversations; none by default. */
   inject?: InjectionOptions
   /** Shows users a line below an answer when a proposal is waiting. By default it is not shown. */
   notices?: Notices
@@ -76,18 +76,18 @@ export type ProxyOptions = {
   learn?: (said: Said, who: Who) => Promise<unknown>
   /** When the provider is told to clear old results itself: if the client has the beta (`auto`), always, or never. */
   serverEdits?: ServerEdits
-  /** Takes one line for every fault, without headers or content. */
+  /** Gets one line for every fault, without headers or content. */
   log?: (line: string) => void
   clock?: () => number
 }
 
 /**
- * The caller, if known. `id`: the token, or `local` for the person at this machine. `user` is told of proposals; `owner`
- * has the session (undefined: the home).
+ * The caller, if known. `id`: the token, or `local` for the local user. `user` sees notices of proposals; `owner` has
+ * the session (undefined: the home).
  */
 export type Who = { id?: string; user?: string | undefined; owner?: string | undefined; role?: string }
 
-/** A user's words in a session of theirs. */
+/** A user's text in one of their sessions. */
 export type Said = { text: string; session: string; entry: number }
 
 /** The statistics of the sessions, and the proxy's own counts. */
@@ -98,11 +98,11 @@ export type PalimpsestProxy = {
   /** The same for a caller that already has Node's streams. */
   (request: NodeRequest, who?: Who): Promise<NodeAnswer>
   readonly meter: Meter
-  /** Everything that went through since the start, from the statistics of the sessions. */
+  /** The totals since the start, from the statistics of the sessions. */
   totals(): Promise<Totals>
   /** The numbers in Prometheus' text format. */
   metrics(): Promise<string>
-  /** Resolves when everything that was answered is recorded. */
+  /** Resolves when all answers are recorded. */
   idle(): Promise<void>
 }
 
@@ -122,7 +122,7 @@ export function createProxy(options: ProxyOptions): PalimpsestProxy {
   })
 }
 
-/** The state of a generation request that is under way. */
+/** The state of a running generation request. */
 type Call = { dialect: ProxyDialect; outgoing: Outgoing; who: Who; notice?: Notice | undefined }
 
 class Handler {
@@ -250,7 +250,7 @@ class Handler {
     return this.#answer(call, answer, turn)
   }
 
-  /** No answer is passed on before its turn is on disk. The request is already under way meanwhile. */
+  /** No answer is passed on before its turn is on disk. The request is sent meanwhile. */
   async #keep(): Promise<void> {
     await this.#synced().catch(error => this.#fault('record', error))
   }
@@ -264,7 +264,7 @@ class Handler {
     }
   }
 
-  /** A body that we cannot judge is passed on. */
+  /** A body with unexpected values is passed on. */
   #untouchable({ dialect, body }: Reading): Untouchable | undefined {
     try {
       return dialect.untouchable(body)
@@ -397,7 +397,7 @@ class Handler {
     this.#recording.add(work)
   }
 
-  /** Learns from the user's last words, if they are new in this turn and no side request or other agent sent them. */
+  /** Learns from the user's last message, if it is new in this turn and not from a side request or another agent. */
   async #learnFrom({ live, place, client, before, incoming: { user, owner } }: Turn): Promise<void> {
     const { session } = live
     const entry = session.fold.lastUser
@@ -417,7 +417,7 @@ class Handler {
     return jsonAnswer(502, dialect.error(502, `Palimpsest cannot reach ${url.host}: ${reason}.`))
   }
 
-  /** A fault of ours never stops the client. */
+  /** Our faults never stop the client. */
   #fault(kind: string, error: unknown): undefined {
     this.meter.fault(kind)
     const message = isPalimpsestError(error) ? `${error.code}: ${error.message}` : String(error)
@@ -447,7 +447,7 @@ function answered({ status, headers }: Exchange, body: NodeAnswer['body']): Node
   return { status, headers: [...headers], body }
 }
 
-/** The answer with the line below it. An answer that comes compressed, although not asked for so, passes unchanged. */
+/** The answer with the line below it. An answer that is compressed without a request for it passes unchanged. */
 function answeredWith(notice: Notice | undefined, answer: Exchange, reader: BodyReader, first: Chunk[]): NodeAnswer {
   const { status, headers, body } = answer
   if (!notice || headers.has('content-encoding')) return answered(answer, passOn(body, reader, first))
@@ -489,7 +489,7 @@ function upgradeRequired({ upstream }: Route): NodeAnswer {
   })
 }
 
-/** Resolves when the bytes given to a socket have left: work on the ledger would delay them. */
+/** Resolves when the bytes given to a socket were sent, because work on the ledger would delay them. */
 function bytesOut(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }

@@ -9,7 +9,7 @@ export type Reading = {
   dialect: ProxyDialect
   bytes: Buffer
   body: Wire
-  /** The conversation that the body carries; undefined if it carries none. */
+  /** The conversation in the body; undefined if there is none. */
   messages: Message[] | undefined
   /** See `chainOf`. */
   chain: string[]
@@ -26,7 +26,8 @@ export class Readings {
   #bytes = 0
 
   /**
-   * Undefined if the body is not the JSON object that we expect. `sender`: whose last body this one probably continues.
+   * Undefined if the body is not the JSON object that we expect. `sender`: the sender of the body that this one
+   * probably continues.
    */
   read(dialect: ProxyDialect, given: Uint8Array, sender = ''): Reading | undefined {
     const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
@@ -149,7 +150,7 @@ type Tail = { body: Wire; old: readonly unknown[]; elements: readonly unknown[];
 
 /**
  * The messages, without reading their shared beginning again. That beginning ends before a turn of the assistant,
- * because no dialect joins anything across that place, and the calls that new results answer lie behind it.
+ * because no dialect joins anything across that place, and the calls of new results come after it.
  */
 function readTail(before: Reading, { body, old, elements, shared }: Tail): Message[] | undefined {
   const { dialect, messages } = before
@@ -210,7 +211,7 @@ function parsed(bytes: Buffer, within = (text: string) => text): unknown {
   try {
     return parseJson(within(UTF8.decode(bytes)))
   } catch {
-    // Not UTF-8, or not JSON: the provider will answer it.
+    // Not UTF-8, or not JSON: the provider will answer with an error.
     return undefined
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What a request says about its cache and its window; this overrides the table of models. It is the lifetime that the
- * request asks for (or that nothing is cached), a longer window, and whether the server is told to edit the history.
+ * Facts about the cache and the window in a request, which override the table of models: the requested lifetime (or
+ * that nothing is cached), a longer window, and whether the server is told to edit the history.
  */
 
 import type { Wire } from '../../formats/adapters/original.ts'
@@ -56,7 +56,7 @@ function anthropicFacts(headers: SomeHeaders, body: Wire, wanted: ServerEdits): 
 /** The beta under which Anthropic edits the history itself. */
 export const CONTEXT_MANAGEMENT = 'context-management-2025-06-27'
 
-/** The server may count uses of its own tools too: then it is not known which results it would clear. */
+/** The server may count uses of its own tools too, so that it is unknown which results it would clear. */
 function runsOnServer(body: Wire): boolean {
   const types = listIn(body, 'tools').map(tool => (isRecord(tool) ? tool['type'] : undefined))
   return body['mcp_servers'] !== undefined || types.some(type => RUNS_ON_SERVER.test(String(type)))

@@ -3,8 +3,8 @@
  *
  * `spliceBody(reading, to)` is JSON of `to`, as `splice` would write it, but works on the bytes of the list that holds
  * the conversation. Equal elements are copied in long runs, and only the others are examined. The result for each
- * element is remembered. Contract: an object that is given again as a part of another body has the same bytes there, as
- * with everything that reading.ts gives. Repeating the same edits needs no comparison: see `Spliced`.
+ * element is remembered. Contract: an object that is given again as a part of another body has the same bytes there,
+ * like all objects of reading.ts. Repeating the same edits needs no comparison: see `Spliced`.
  */
 
 import { sameJson, type Wire } from '../../formats/adapters/original.ts'
@@ -45,7 +45,7 @@ export function spliceOn(before: Spliced, bytes: Buffer): Spliced | undefined {
   return goesOn ? { bytes, head: before.head, same: bytes.length - changed } : undefined
 }
 
-/** The bytes before the list's elements and behind them. */
+/** The bytes before the list's elements and after them. */
 function aroundList({ dialect, bytes, body, list }: Read & { list: ListSpan }, to: Wire): [Buffer, Buffer] {
   const head = bytes.subarray(0, list.open)
   const tail = bytes.subarray(list.close)
@@ -88,9 +88,7 @@ function elements(bytes: Buffer, span: ListSpan, from: readonly unknown[], to: r
   return { pieces: copy.pieces, sameFrom: span.close }
 }
 
-/**
- * Collects stretches of the original bytes, with other bytes between them. A stretch is taken when its end is known.
- */
+/** Collects ranges of the original bytes, with other bytes between them. A range is added when its end is known. */
 class Copy {
   readonly pieces: Buffer[] = []
   readonly #bytes: Buffer
@@ -106,7 +104,7 @@ class Copy {
     this.#end = end
   }
 
-  /** Ends the current stretch, adds `others`, and continues at `next` if that is given. */
+  /** Ends the current range, adds `others`, and continues at `next` if that is given. */
   breakAt(next: number | undefined, others: Buffer[]): void {
     if (this.#end > this.start) this.pieces.push(this.#bytes.subarray(this.start, this.#end))
     this.pieces.push(...others)

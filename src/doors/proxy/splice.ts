@@ -3,7 +3,7 @@
  *
  * `splice(text, from, to)` is JSON text of `to`, where `from` is `parseJson(text)`. Wherever a value in `to` equals its
  * counterpart in `from`, the original characters stay, including spacing, escapes and the spelling of numbers. The
- * choice of counterparts only decides how much is kept, never what the result says.
+ * choice of counterparts only decides how much is kept, never the value of the result.
  */
 import { sameJson } from '../../formats/adapters/original.ts'
 import { isRecord, unquoted } from '../../model/json.ts'
@@ -65,7 +65,7 @@ export function counterparts(from: readonly unknown[], to: readonly unknown[], s
   return { same, at }
 }
 
-/** The text of a value with its parts replaced, and everything between them as it was. */
+/** The text of a value with its parts replaced, and everything between them unchanged. */
 function replaceAll(text: string, span: Span, parts: readonly Span[], write: (index: number) => string): string {
   let out = ''
   let at = span.start

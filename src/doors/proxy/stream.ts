@@ -1,10 +1,10 @@
 /**
- * An answer on its way to the client, and what we learn from it in passing.
+ * Passes an answer to the client, and reads it at the same time.
  *
- * Every chunk is passed on unchanged, when the client asks for it. A copy is decompressed if need be and read: events
- * of a stream many at a time, any other answer when it is complete. `done` is called once, when the answer has ended or
- * broken off, before the client sees its end. A fault in reading never affects the bytes that are passed on: an answer
- * that nobody can read is passed on unread.
+ * Every chunk is passed on unchanged, when the client reads it. A copy is decompressed if necessary and read: events of
+ * a stream many at a time, any other answer when it is complete. `done` is called once, when the answer has ended or
+ * broken off, before the client sees its end. A fault in reading never affects the bytes that are passed on: an
+ * unreadable answer is passed on unread.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
@@ -25,15 +25,15 @@ const MOST_REFUSAL = 4 * 1024 * 1024
 /** At most this much of a stream waits to be read: a thousand events at once take far less time than one by one. */
 const MOST_HELD = 64 * 1024
 
-/** The answer as a body for the client; `first` are the chunks that were taken off it already. */
+/** The answer as a body for the client; `first` are the chunks that were already read. */
 export function passOn(source: IncomingMessage, reader?: BodyReader, first: readonly Chunk[] = []): NodeBody {
   if (!reader) return { source, first }
   return { source, first, take: chunk => reader.take(chunk), end: () => reader.end() }
 }
 
 /**
- * Takes chunks off a stream until it cannot be an error in disguise: some providers answer 200 and say in the second
- * event that the request did not fit.
+ * Reads chunks of a stream until it can no longer be an error: some providers answer 200 and report in the second event
+ * that the request did not fit.
  */
 export async function takeOpening(body: IncomingMessage, reader: BodyReader): Promise<Chunk[]> {
   const taken: Chunk[] = []
@@ -59,7 +59,7 @@ function nextChunk(body: Readable): Promise<Chunk | undefined> {
     }
     const ended = () => settle(() => resolve(undefined))
     const failed = (error: Error) => settle(() => reject(error))
-    // The end may have been emitted with the last chunk, before anybody listened again.
+    // The end may have been emitted with the last chunk, before the next listener was added.
     if (body.errored) return reject(body.errored)
     if (body.readableEnded) return resolve(undefined)
     body.on('readable', look).on('end', ended).on('error', failed)
@@ -112,7 +112,7 @@ export class BodyReader {
   /** Whether everything so far could still be followed by an error. */
   opening: boolean
 
-  /** `done` gets the answer as far as it was read, and the error that ended the reading, if one did. */
+  /** `done` gets the answer as far as it was read, and the error that ended the reading, if any. */
   constructor(
     dialect: ProxyDialect,
     headers: Pick<SomeHeaders, 'get'>,
@@ -154,7 +154,7 @@ export class BodyReader {
     if (this.opening || this.#heldSize > MOST_HELD) this.#attempt(() => this.#readHeld())
   }
 
-  /** A provider may send anything: if it cannot be read, the rest of the answer is not looked at. */
+  /** A provider may send anything: if it cannot be read, the rest of the answer is not read either. */
   #attempt(read: () => void): void {
     try {
       read()
@@ -211,7 +211,7 @@ export class Events {
   /** Characters of an event that has not ended yet. */
   waiting = 0
 
-  /** `raw`: the event with the blank line behind it. */
+  /** `raw`: the event with the blank line after it. */
   take(piece: string, event: (block: string, raw: string) => void): void {
     const seam = this.#seam + piece
     this.#hold(piece)
@@ -219,7 +219,7 @@ export class Events {
     else this.#seam = seam.slice(-LONGEST_END)
   }
 
-  /** Gives what has not ended, and forgets it. */
+  /** Returns the incomplete event, and drops it. */
   rest(): string {
     const rest = this.#pieces.join('')
     this.#pieces = []
@@ -235,10 +235,10 @@ export class Events {
   }
 }
 
-/** Of the end of an event, at most so many characters can be in an earlier piece. */
+/** The most characters of an event's end that can be in an earlier piece. */
 const LONGEST_END = 3
 
-/** Takes the complete events off a text, and returns the rest. */
+/** Reads the complete events of a text, and returns the rest. */
 function eachEvent(text: string, take: (block: string, raw: string) => void): string {
   const endOf = text.includes('\r') ? endOfAnyEvent : endOfEvent
   let from = 0
@@ -255,7 +255,7 @@ function endIn(text: string): boolean {
 
 type End = { at: number; behind: number }
 
-/** Nearly all servers end lines with a line feed alone. */
+/** Nearly all servers end lines with only a line feed. */
 function endOfEvent(text: string, from: number): End | undefined {
   const at = text.indexOf('\n\n', from)
   return at < 0 ? undefined : { at, behind: at + 2 }
@@ -286,7 +286,7 @@ export function parsed(text: string): Wire | undefined {
   return isRecord(value) ? value : undefined
 }
 
-/** Also resolves if the bytes were not compressed as announced, and the decoder has given up. */
+/** Also resolves if the bytes were not compressed as announced and the decoder failed. */
 async function flushed(decoder: Transform): Promise<void> {
   if (!decoder.destroyed) decoder.end()
   await finished(decoder).catch(() => {})

@@ -1,7 +1,6 @@
 /**
  * Keeps the turns of each user of one proxy apart. Each `Turns` has the sessions of one user, and remembers only that
- * user's conversations. So nothing that a request carries (a name, a call's id, a beginning) leads into another user's
- * session.
+ * user's conversations. So nothing in a request (a name, a call's id, a beginning) can find another user's session.
  */
 import { type Incoming, Turns, type TurnsOptions } from './turns.ts'
 

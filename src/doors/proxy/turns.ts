@@ -2,9 +2,9 @@
  * One turn of a conversation that passes through: it is found, recorded, and given the view to send.
  *
  * `prepare` returns the bytes to send instead of the client's, or none if nothing is changed: then the client's own are
- * sent. The ledger holds exactly the messages that the client sent; an answer enters it with the next request, which
- * carries it. The same body again is the same turn and gets the same bytes. The caller must swallow every fault from
- * here: the conversation goes on without us.
+ * sent. The ledger holds exactly the messages that the client sent; an answer is recorded with the next request, which
+ * contains it. The same body again is the same turn and gets the same bytes. The caller must catch every error from
+ * here, so that the conversation continues without us.
  */
 
 import type { Wire } from '../../formats/adapters/original.ts'
@@ -39,7 +39,7 @@ import { piecesOf, type Spliced, spliceBody, spliceOn } from './splice-body.ts'
 
 export type Incoming = Reading & {
   headers: SomeHeaders
-  /** The client is on this machine, as far as is known. */
+  /** Whether the client is on this machine, as far as is known. */
   isHere: boolean
   /** The user whose memory is used. */
   user: string | undefined
@@ -68,7 +68,7 @@ export type Turn = {
 }
 
 export type Found = Pick<Turn, 'incoming' | 'messages' | 'client' | 'place'> & {
-  /** The conversation is only recorded and nobody has edited it: the client's bytes need not wait for us. */
+  /** Whether the conversation is only recorded and has no edits, so that the client's bytes need not wait. */
   asIs: boolean
 }
 
@@ -88,7 +88,7 @@ export class Turns {
     this.#live = new LiveSessions(options)
   }
 
-  /** Finds the conversation that a request continues; undefined if it carries none. */
+  /** Finds the conversation that a request continues; undefined if the request has none. */
   async find(incoming: Incoming): Promise<Found | undefined> {
     const { headers, body, messages, chain } = incoming
     if (!messages) return undefined
@@ -185,7 +185,10 @@ export class Turns {
     return { body: sent, clears: clears?.length ?? 0 }
   }
 
-  /** Takes in the provider's answer: its calls identify this conversation later, and its usage goes into the ledger. */
+  /**
+   * Processes the provider's answer: its calls identify this conversation later, and its usage is recorded in the
+   * ledger.
+   */
   async finish({ live, place, sent, clears = 0, incoming }: Turn, answer: Answer): Promise<void> {
     const { calls, text, usage, serverEdits, dropped } = answer
     const { session, injection } = live
@@ -195,7 +198,7 @@ export class Turns {
     live.answeredAt = this.#options.clock()
     return this.#queues.run(session.id, async () => {
       if (usage.input === undefined) return this.#estimate(live, answer)
-      // What was written before a stream was cut off is billed, but not reported.
+      // Output before a stream was cut off is billed, but not reported.
       if (answer.isPartial) usage.output = Math.max(usage.output ?? 0, ownTokens(session, answer))
       const asked = learnClears(live, clears, serverEdits)
       const others = { ...answer, serverEdits: serverEdits.filter(edit => edit !== asked.done) }
@@ -260,7 +263,7 @@ export class Turns {
 
   /**
    * A side request is not edited. The conversation's reasoning is bound to our edits, so the side request must not
-   * carry it.
+   * contain it.
    */
   #besideBody({ parent }: Place, incoming: Incoming): Sent | undefined {
     const { dialect, body } = incoming
@@ -314,7 +317,7 @@ function editedBody(incoming: Incoming, view: View, live: Live, own: readonly Me
 }
 
 /**
- * Adds a mark of ours before a new edit. The messages behind the last edited ones were sent as the client wrote them.
+ * Adds a mark of ours before a new edit. The messages after the last edited ones were sent as the client wrote them.
  * After a restart the last request is not known.
  */
 function markedBefore(written: Wire, { messages: own }: Wire, live: Live, clears: readonly string[]): Wire {
@@ -409,7 +412,7 @@ function learnLifetime(live: Live, { cacheWrite = 0, cacheWriteLong = 0 }: Usage
 
 type Clears = { done?: ServerEdit; text?: string }
 
-/** Takes in whether the provider cleared results as asked. If it did not, it is not asked again. */
+/** Processes whether the provider cleared results as asked. If it did not, it is not asked again. */
 function learnClears(live: Live, asked: number, edits: readonly ServerEdit[]): Clears {
   if (asked === 0) return {}
   const done = edits.find(({ type }) => type === CLEAR_TOOL_USES)

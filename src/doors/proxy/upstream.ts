@@ -1,6 +1,6 @@
 /**
- * The connection to a provider: one HTTP exchange that changes nothing. Bytes, headers and query go out as they came
- * in, except hop-by-hop headers. The answer is not decompressed, and streams with backpressure. An abort on either side
+ * The connection to a provider: one HTTP exchange that changes nothing. Bytes, headers and query are sent unchanged,
+ * except hop-by-hop headers. The answer is not decompressed, and streams with backpressure. An abort on either side
  * ends the other. Node's own `fetch` cannot do this: it decodes what it receives.
  */
 
@@ -104,7 +104,7 @@ export async function exchange(outgoing: Outgoing): Promise<Exchange> {
       return await attempt(outgoing)
     } catch (error) {
       // The provider had closed this connection while it was idle. Nothing was answered, so the request is sent again.
-      // Every such failure removes one kept connection; a fresh one ends this.
+      // Every such failure removes one kept connection, until a new one is used.
       if (!isStale(error) || outgoing.body instanceof Readable) throw error
     }
   }

@@ -1,9 +1,9 @@
 /**
- * The user of an agent's turn, and what the turn may therefore touch.
+ * The user of an agent's turn, and what the turn may therefore use.
  *
- * The person at this machine has the agent as in the terminal: files, commands, their own workspace. Everybody else (a
- * caller with a token, or a user whom a chat front end names) is a guest: they have their own memory and a workspace of
- * their own, and neither files nor commands, unless the server was started with a folder for them.
+ * The local user has the agent as in the terminal: files, commands, their own workspace. All others (a caller with a
+ * token, or a user whom a chat front end names) are guests: each has a separate memory and workspace, and neither files
+ * nor commands, unless the server was started with a folder for them.
  */
 import type { AgentDesk, Guest } from '../../agent/desk.ts'
 import { checkUser } from '../../memory/checks.ts'
@@ -17,7 +17,7 @@ export function agentOf({ agent }: Doors): AgentDesk {
   throw new PalimpsestError('NOT_FOUND', 'This server has no agent.')
 }
 
-/** The guest; undefined for the person at this machine. `named`: the user that the request names. */
+/** The guest; undefined for the local user. `named`: the user that the request names. */
 export async function guestOf(desk: AgentDesk, caller: Caller, named: string | undefined): Promise<Guest | undefined> {
   const { pal, user: owner, hasFiles } = await desk.home()
   const user = named ?? caller.user
@@ -34,7 +34,7 @@ export async function guestOf(desk: AgentDesk, caller: Caller, named: string | u
   return { user, workspace: pal.files.of(user, 'workspace'), hasFiles }
 }
 
-/** The owner of a session that such a turn makes: the caller, or another user for whom an admin asks. */
+/** The owner of a session that such a turn creates: the caller, or another user whom an admin names. */
 export function ownerFor(caller: Caller, guest: Guest | undefined, named: string | undefined): string | undefined {
   return named === undefined || named === caller.user ? caller.owner : guest?.user
 }

@@ -1,12 +1,12 @@
 /**
- * The agent as an OpenAI-compatible endpoint, `/agent/v1`: models are personas, so that any chat front end talks to an
- * agent that remembers. Text is the answer; reasoning and tool calls come as `reasoning_content`.
+ * The agent as an OpenAI-compatible endpoint, `/agent/v1`: models are personas, so that any chat front end can use an
+ * agent with memory. Text is the answer; reasoning and tool calls come as `reasoning_content`.
  *
- * A chat is one session, identified by the headers that OpenWebUI sends, by `user`, or by its messages. Nobody can be
+ * A chat is one session, identified by the headers that OpenWebUI sends, by `user`, or by its messages. No user can be
  * asked here, so calls that need approval are refused unless the configuration allows them. A front end's own questions
- * (a title, tags) are answered outside of the session. If the client disconnects, the turn stops and the session stays.
- * A line below the answer tells of proposals to remember, with a link; the user decides there or by a word
- * (decide-by-word.ts). The link is removed from everything that comes back, so that the model never reads it.
+ * (a title, tags) are answered outside of the session. If the client disconnects, the turn stops and the session is
+ * kept. A line below the answer announces proposals to remember, with a link; the user decides there or by a word
+ * (decide-by-word.ts). The link is removed from messages that come back, so that the model never reads it.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { z } from 'zod'
@@ -59,7 +59,7 @@ export function agentChat(desk: AgentDesk, { links, publicUrl, log }: AgentChatO
   const queues = new Map<string, Promise<unknown>>()
   return {
     prefix: PREFIX,
-    // As for the agent's own routes: only people decide.
+    // As for the agent's own routes, only people decide.
     roles: PEOPLE,
     // OpenAI clients must send some key; a key that is not ours counts as none.
     foreignAuthorization: 'unless-ours',
@@ -127,7 +127,7 @@ function saying(session: string, message: string): RunningTurn {
   })
 }
 
-/** Waits until no other request of this chat is starting or running. */
+/** Runs work when no other request of this chat is starting or running. */
 async function inTurn(
   queues: Map<string, Promise<unknown>>,
   chat: string,
@@ -163,7 +163,7 @@ async function models(desk: AgentDesk): Promise<Response> {
   return Response.json({ object: 'list', data })
 }
 
-/** Keeps the text of people and the agent. Drops the front end's own tool calls and results, and our notice. */
+/** Keeps the text of users and the agent. Drops the front end's own tool calls and results, and our notice. */
 function onlyWords({ role, parts }: Message): Message {
   const said = parts.flatMap((part): Message['parts'] => {
     if (part.type === 'image') return [part]

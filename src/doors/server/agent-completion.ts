@@ -8,7 +8,7 @@ import { dataBlock } from './agent-stream.ts'
 
 export type Completion = { id: string; created: number; model: string }
 
-/** Gives the line below an answer that tells the user which proposals wait for a decision. */
+/** Returns the line below an answer that names the proposals that wait for a decision. */
 export type Notice = (event: Extract<AgentEvent, { type: 'proposals' }>) => string
 
 type Piece = { content: string } | { reasoning_content: string }

@@ -1,6 +1,5 @@
 /**
- * From a request to the answer of one route: find the caller, check the role, check the input, and only then do the
- * work.
+ * Answers a request to one route: finds the caller, checks the role, checks the input, and only then does the work.
  *
  * The order is the guarantee: no body is read before the caller is known to be allowed, and nothing is done twice under
  * one idempotency key.
@@ -120,7 +119,7 @@ function nearestIssues(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   return nearest?.map(inner => ({ ...inner, path: [...issue.path, ...inner.path] })) ?? [issue]
 }
 
-/** A form that does not know a given key is further off than one that misses a key. */
+/** A form without a given key is a worse match than one that needs a missing key. */
 function strangersIn(issues: readonly z.core.$ZodIssue[]): number {
   return issues.reduce((total, issue) => total + (issue.code === 'unrecognized_keys' ? issue.keys.length : 0), 0)
 }
@@ -172,7 +171,7 @@ async function once(given: Keyed, work: () => Promise<Response>, { doors, log }:
   const body = await response.text()
   const { status } = response
   const type = response.headers.get('content-type') ?? 'application/json'
-  // A failure of ours is not final: the same request may be tried again.
+  // An internal error is not final: the same request may be tried again.
   const isFinal = status < 500 && status !== 429
   if (isKnown) await doors.store.settleKey(caller.id, key, isFinal ? { status, type, body } : undefined)
   return new Response(body, { status, headers: response.headers })

@@ -181,7 +181,7 @@ const restore = defineRoute({
 
 export const blockRoutes: readonly Route[] = [list, search, read, put, remove, history, restore]
 
-/** The name recorded with a decision. Without a token it is the person at this machine, for any user they name. */
+/** The name recorded with a decision. Without a token the local user decides, for any user they name. */
 export function actorOf(caller: Caller, user: string): Actor {
   if (caller.role === 'admin' && caller.user !== undefined) return `admin:${caller.user}`
   return `${caller.role === 'agent' ? 'agent' : 'user'}:${caller.user ?? user}`

@@ -1,6 +1,6 @@
 /**
- * Request bodies: limited in size while they are read, JSON if a route takes JSON, and of a depth and a Unicode that
- * all code behind the door can handle.
+ * Request bodies: limited in size while they are read, JSON if a route takes JSON, of limited depth, and with valid
+ * Unicode.
  */
 import { PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'

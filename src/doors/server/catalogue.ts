@@ -2,15 +2,15 @@
  * All sessions of a home, or of one of its users, as the list shows them, kept in memory: thousands of sessions are
  * sorted and summed up without reading each of them for every request.
  *
- * Everything is read once. After that a look reads the sessions that were made, changed or removed since the last one,
- * by any process or server. The database marks its rows by the minute, so the last minutes are read again.
+ * Everything is read once. After that each update reads the sessions that were created, changed or removed since the
+ * last one, by any process or server. The database marks its rows by the minute, so the last minutes are read again.
  */
 import type { Palimpsest, SessionInfo } from '../../session/engine.ts'
 import { everySession } from '../../session/every-session.ts'
 
 /** Rows that are read in one query. */
 const PAGE = 1000
-/** The most recently used sessions: another process may have written to them without a notice so far. */
+/** How many of the last used sessions are read again, because another process may have written to them unnoticed. */
 const NEWEST = 100
 /** A write that is marked with one minute may be committed in the next. */
 const MARGIN_MS = 120_000
@@ -29,15 +29,15 @@ export class Catalogue {
     this.#clock = clock
   }
 
-  /** In no order. */
+  /** All sessions, in no order. */
   async all(): Promise<SessionInfo[]> {
-    // Looks run one after the other, so that none sees a half-finished one.
+    // Updates run one after the other, so that none reads the partial result of another.
     this.#looking = this.#looking.catch(() => {}).then(() => this.#look())
     await this.#looking
     return [...this.#sessions.values()]
   }
 
-  /** A session of this name was made, changed or removed. */
+  /** Notes that a session of this name was created, changed or removed. */
   note(name: string): void {
     this.#noted.add(name)
   }
@@ -47,7 +47,7 @@ export class Catalogue {
     const since = this.#lookedAt
     const { names, count } = await this.#pal.removedSince(this.#removed)
     for (const name of names) this.#sessions.delete(name)
-    // Names noted from now on are for the next look.
+    // Names noted from now on are for the next update.
     const noted = [...this.#noted]
     this.#noted.clear()
     const changed = since === undefined ? {} : { changedWithin: Math.abs(now - since) + MARGIN_MS }

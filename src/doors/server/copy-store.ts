@@ -1,6 +1,6 @@
 /**
  * Copies the server's own state: tokens, and for a whole home also the key that signs links and the answers that are
- * kept for a day. Statistics of sessions are left out: they are computed from the ledger again.
+ * kept for a day. Statistics of sessions are left out, because they are computed from the ledger.
  */
 import { type CopyTally, copyRows } from '../../ledger/copy-rows.ts'
 import type { Sql } from '../../ledger/sql.ts'

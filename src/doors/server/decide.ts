@@ -1,6 +1,6 @@
 /**
- * The page behind a signed link (`/decide/TOKEN`): an agent's proposals to remember, word by word, with a button to
- * approve and one to reject. It needs no token of the server and no script.
+ * The page of a signed link (`/decide/TOKEN`): an agent's proposals to remember, in full, with a button to approve and
+ * one to reject. It needs no token of the server and no script.
  *
  * Opening the page changes nothing, because programs that scan mail and chats follow links; deciding takes a posted
  * form. The form names the version that was shown: a block that has changed since is shown again instead of being
@@ -77,7 +77,7 @@ async function cards(memory: Memory, user: string, ids: readonly string[]): Prom
   return found.map(review => (review.proposal.state === 'open' ? openCard(review) : decidedCard(review.proposal)))
 }
 
-/** Shows the decision but not the content: the link has served its purpose. */
+/** Shows the decision but not the content, because the link has been used. */
 function decidedCard({ label, state }: Proposal): string {
   return `<section><h2>${escapeHtml(label)}</h2><p>This proposal is ${state}.</p></section>`
 }

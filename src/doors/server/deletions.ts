@@ -16,10 +16,10 @@ export type ToDelete =
   | { sessions: readonly string[] }
   | { before: number; owner?: string }
   | { owner: string }
-  /** The sessions that an import has made. */
+  /** The sessions that an import has created. */
   | { import: string }
 
-/** The sessions that would be deleted, as the home has them. Throws if a named one does not exist. */
+/** The sessions that would be deleted, with their rows. Throws if a named one does not exist. */
 export async function chosenFor(pal: Palimpsest, given: ToDelete): Promise<SessionInfo[]> {
   if ('sessions' in given) return Promise.all(given.sessions.map(name => pal.mustFind(name)))
   const isChosen = chooser(given)

@@ -1,9 +1,10 @@
 /**
- * Live events: tells every listener of the changes that it may see.
+ * Live events: sends every listener the changes that it may see.
  *
- * The last events are kept, so that a listener that was cut off can continue where it stopped (Last-Event-ID). If that
- * is not possible (too long ago, or the server was restarted) it gets `reset`, and reads the state again. Changes that
- * other processes make to the same home are found by polling the list of sessions while somebody listens.
+ * The last events are kept, so that a listener whose connection was cut can continue where it stopped (Last-Event-ID).
+ * If that is not possible (too long ago, or the server was restarted) it gets `reset`, and reads the state again.
+ * Changes that other processes make to the same home are found by polling the list of sessions while there are
+ * listeners.
  *
  * Servers that share a database share an outbox: events go there, and come back with numbers that are the same at every
  * server. So a listener may continue at another server.
@@ -66,7 +67,7 @@ export class EventHub {
     return this.#kept.slice(from - first)
   }
 
-  /** The id after which new events come. */
+  /** The id of the last event. */
   get last(): string {
     return `${this.#start}-${this.#next - 1}`
   }
@@ -93,12 +94,12 @@ export class EventHub {
 
   /** Writes one statement at a time: events that arrive meanwhile go with the next. */
   async #write(outbox: Outbox): Promise<void> {
-    // Events of one moment go into one statement.
+    // Concurrent events go into one statement.
     await new Promise(resolve => setImmediate(resolve))
     while (this.#waiting.size > 0) {
       const events = [...this.#waiting.values()]
       this.#waiting = new Map()
-      // The database is unreachable. Only these hints are lost, not the changes that they tell of.
+      // The database is unreachable. Only these notices are lost, not the changes themselves.
       await outbox.add(events).catch(() => {})
     }
     if (this.listening > 0) await this.refresh().catch(() => {})
@@ -106,7 +107,7 @@ export class EventHub {
 
   async #read(outbox: Outbox): Promise<void> {
     const { start, seq } = await outbox.last()
-    // Nobody has listened for a while, or this is another database: begin with the events still in the outbox.
+    // There were no listeners for a while, or this is another database: begin with the events still in the outbox.
     const isBehind = start !== this.#start || seq - this.#next >= KEPT_EVENTS
     if (isBehind) {
       this.#start = start

@@ -1,7 +1,7 @@
 /**
- * Route: live events as a stream (server-sent events). Each listener gets only the events that it may see; a comment
- * now and then keeps the connection open. A listener that does not read is cut off, so that its queue cannot grow
- * without end.
+ * Route: live events as a stream (server-sent events). Each listener gets only the events that it may see; regular
+ * comments keep the connection open. A listener that does not read is disconnected, so that its queue cannot grow
+ * without limit.
  */
 import { z } from 'zod'
 import { PalimpsestError } from '../../model/errors.ts'
@@ -94,7 +94,7 @@ async function isRevoked({ store }: Doors, { id }: Caller): Promise<boolean> {
   return id !== LOCAL.id && (await store.token(id))?.revokedAt !== null
 }
 
-/** The event as this caller may see it; undefined if it is not for them. */
+/** The event as this caller may see it; undefined if the caller may not see it. */
 function eventFor(caller: Caller, event: LiveEvent, { desk }: Doors): LiveEvent | undefined {
   if (event.type !== 'session.changed') return mayActFor(caller, event.user) ? event : undefined
   const session = desk.nameFor(caller, event.session)

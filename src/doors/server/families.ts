@@ -1,6 +1,6 @@
 /**
- * The list of sessions in the form in which people look for one: a session that continues another, or was started by
- * it, is listed under it. Families are filtered, sorted and summed up as a whole. Pure.
+ * The list of sessions for people: a session that continues another, or was started by it, is listed under it. Families
+ * are filtered, sorted and summed up as a whole. Pure.
  */
 import type { Named, Overview } from '../../view/figures.ts'
 import type { Day, Summary } from '../../view/totals.ts'
@@ -25,7 +25,7 @@ type Total = {
   billed: number
   without: number
   saved: number
-  /** What recordings could have cost less. */
+  /** Dollars that could have been saved on recordings. */
   could: number
   updatedAt: number
   known: boolean

@@ -1,7 +1,7 @@
 /**
- * Applies changes of palimpsest.json to a running server, whoever makes them: `palimpsest config`, an editor, another
- * server. The file is checked once a second; a deleted file means the defaults. If a file cannot be used, the last
- * settings stay in force and the log says so.
+ * Applies changes of palimpsest.json to a running server, made by `palimpsest config`, an editor or another server. The
+ * file is checked once a second; a deleted file means the defaults. If a file is invalid, the last settings are kept
+ * and the log says so.
  */
 import { type Stats, unwatchFile, watchFile } from 'node:fs'
 import { MEMORY } from '../../model/defaults.ts'

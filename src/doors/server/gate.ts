@@ -1,29 +1,29 @@
 /**
  * The checks before every route, mounted ones included.
  *
- * Host: only names under which this server is meant to be reached, so that a page whose name is pointed at this machine
- * (DNS rebinding) gets nothing. Origin: only the server's own pages, so that no other site can write or read through a
- * visitor's browser; there is no CORS. No check relies on cookies: there are none.
+ * Host: only the allowed names of this server, so that a page with a name that points to this machine (DNS rebinding)
+ * gets nothing. Origin: only the server's own pages, so that no other site can write or read through a visitor's
+ * browser; there is no CORS. No check relies on cookies: there are none.
  */
 import { isIP } from 'node:net'
 import { PalimpsestError } from '../../model/errors.ts'
 import { forbidden } from './refusals.ts'
 import type { Role, ServerStore } from './server-store.ts'
 
-/** The caller. Without tokens it is the one person at this machine, who may do everything. */
+/** The caller. Without tokens it is the local user, who may do everything. */
 export type Caller = {
   /** The id of the token, or `local`. */
   id: string
   role: Role
   user: string | undefined
-  /** The user whose sessions they have; undefined for an admin, who has the whole home. */
+  /** The owner of the sessions that the caller may use; undefined for an admin, who may use the whole home. */
   owner: string | undefined
   name: string
 }
 
 export const LOCAL: Caller = { id: 'local', role: 'admin', user: undefined, owner: undefined, name: '' }
 
-/** The caller of a public route: may see nothing that belongs to anybody. */
+/** The caller of a public route, who may see no user's data. */
 export const NOBODY: Caller = { id: 'nobody', role: 'agent', user: undefined, owner: undefined, name: '' }
 
 export type GateOptions = {
@@ -78,7 +78,7 @@ export type Credentials = {
 /** Every token of ours begins with this. */
 const OURS = /^Bearer +pal_/i
 
-/** The token's owner; without a token the person at this machine, if that is allowed. */
+/** The token's owner; without a token the local user, if that is allowed. */
 export async function authenticate(
   request: Asked,
   options: GateOptions,
@@ -100,7 +100,7 @@ export function checkRole({ role }: Caller, roles: readonly Role[]): void {
   throw forbidden(`A token with the role ${role} may not do this: it is for ${roles.join(' and ')}.`, { roles })
 }
 
-/** An admin may act for everybody; every other token only for its own user. */
+/** An admin may act for every user; any other token only for its own user. */
 export function mayActFor(caller: Caller, user: string): boolean {
   return caller.role === 'admin' || caller.user === user
 }

@@ -3,9 +3,9 @@
  * `headroom`: messages in, as many messages out, and a way to retrieve the shortened text.
  *
  * LiteLLM sends tool results and earlier requests of the user, without the answers in between, and in another selection
- * with every call. So a conversation is found by its first tool result and kept as a session of the caller. Each result
- * is appended once, under an id made from it, and the session's planner decides about it. A decision is shown in every
- * later call, so that the provider's cache holds. Only texts of tool results are changed.
+ * with every call. So a conversation is identified by its first tool result and kept as a session of the caller. Each
+ * result is appended once, under an id made from it, and the session's planner decides about it. A decision is shown in
+ * every later call, so that the provider's cache holds. Only texts of tool results are changed.
  */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
@@ -162,7 +162,7 @@ async function entriesOf(session: Session): Promise<ReadonlyMap<string, number>>
   known.set(session, seen)
   const { entries } = session.fold
   const from = seen.upTo
-  // The messages of entries behind an edit are not loaded.
+  // The messages of hidden entries are not loaded.
   const isWhole = entries.slice(from).every(({ message }) => message)
   const messages = isWhole ? entries.map(({ message }) => message) : await session.messages()
   for (; seen.upTo < entries.length; seen.upTo++) {

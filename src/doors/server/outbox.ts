@@ -2,9 +2,9 @@
  * The events of all servers that share a database, in one order. A server writes its events, several at once; every
  * server that has listeners reads the new ones.
  *
- * The numbers have no gaps that fill up later: a writer locks the row of the last number until its events are
- * committed, so a reader that has seen a number has seen all before it. Events say that something changed, but not the
- * change itself: if a server dies before it writes an event, a listener loses nothing but the hint.
+ * No number is used after a higher one: a writer locks the row of the last number until its events are committed, so a
+ * reader that has seen a number has seen all before it. Events say that something changed, but not the change itself:
+ * if a server dies before it writes an event, a listener loses only the notice.
  */
 import type { PgMigrations } from '../../ledger/postgres/database.ts'
 import { PostgresSql } from '../../ledger/postgres/sql.ts'
@@ -21,7 +21,7 @@ const MIGRATIONS: PgMigrations = [
   ],
 ]
 
-/** How often old events are deleted while as many are added as stay. */
+/** How often old events are deleted while as many are added as are kept. */
 const SWEEPS = 4
 
 export type Numbered = { seq: number; event: LiveEvent }
@@ -55,7 +55,7 @@ export class Outbox {
     await this.#sql.run('DELETE FROM outbox WHERE seq <= (SELECT seq FROM outbox_last) - ?::bigint', [this.#kept])
   }
 
-  /** The id that distinguishes this database's numbers from those of another, and the last number given. */
+  /** The id that distinguishes this database's numbers from those of another, and the last used number. */
   async last(): Promise<{ start: string; seq: number }> {
     const row = await this.#sql.get('SELECT start, seq FROM outbox_last')
     return { start: String(row!['start']), seq: Number(row!['seq']) }

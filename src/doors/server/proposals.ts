@@ -268,7 +268,7 @@ function textIn(wanted: Wanted): string {
   return 'section' in wanted ? wanted.content : wanted.new_string
 }
 
-/** The cited entries, and those that contain the text. A session that is not the caller's is not searched. */
+/** The cited entries, and those that contain the text. Sessions of other users are not searched. */
 async function sourced(
   desk: SessionDesk,
   caller: Caller,

@@ -25,7 +25,7 @@ export type Covered = { sessions: { session: string; kinds: Kinds }[]; history?:
 /** `history`: whether to redact the terminal chat's history too. `names` are sessions of `pal`. */
 export type RedactionScope = { pal: Palimpsest; names: readonly string[]; history: boolean }
 
-/** What would be covered, for a preview. Throws if a session does not exist. */
+/** What would be redacted, for a preview. Throws if a session does not exist. */
 export async function toBeRedacted({ pal, names, history }: RedactionScope, what: ToRedact): Promise<Covered> {
   const sessions: Covered['sessions'] = []
   for (const session of names) {

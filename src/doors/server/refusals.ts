@@ -1,8 +1,8 @@
 /**
- * How a failure becomes an answer: `{ error: { code, message, … } }` with the status that fits.
+ * Turns a failure into an answer: `{ error: { code, message, … } }` with the right status.
  *
- * A caller's mistake is reported with its data. A failure of ours is reported by its code alone: messages of stores
- * name paths, and an unknown error may hold anything, so those are logged and never sent.
+ * A caller's mistake is reported with its data. An internal failure is reported by its code alone: messages of stores
+ * contain paths, and an unknown error may contain anything, so those are logged and never sent.
  */
 import { ERROR_CODES, type ErrorCode, isPalimpsestError, ofSystem, PalimpsestError } from '../../model/errors.ts'
 import { jsonAnswer, type NodeAnswer } from '../proxy/node-http.ts'
@@ -10,7 +10,7 @@ import { jsonAnswer, type NodeAnswer } from '../proxy/node-http.ts'
 export type ErrorBody = { error: { code: string; message: string } & Record<string, unknown> }
 export type Refusal = { status: number; body: ErrorBody; headers: Record<string, string> }
 
-/** By the class of the exit code: wrong arguments, not found, conflict, unreadable, our own failure. */
+/** By the class of the exit code: wrong arguments, not found, conflict, unreadable, internal failure. */
 const BY_EXIT: Record<number, number> = { 2: 422, 3: 404, 4: 409, 5: 422, 6: 500, 7: 503, 8: 500, 9: 401 }
 
 const BY_CODE: Partial<Record<ErrorCode, number>> = {
@@ -32,7 +32,7 @@ const BY_CODE: Partial<Record<ErrorCode, number>> = {
 }
 
 const OUR_FAULT = 500
-/** These are no fault of ours, and their messages are safe to send. */
+/** These are not internal faults, and their messages are safe to send. */
 const TEMPORARY = new Set<ErrorCode>(['RATE_LIMITED', 'CLOSING'])
 
 function statusOf(code: ErrorCode): number {

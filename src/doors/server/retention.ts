@@ -1,5 +1,5 @@
 /**
- * Removes sessions as the rules of retention say: archived first if that is wanted, then deleted. The archive of a
+ * Removes sessions by the rules of retention: archives them first if configured, then deletes them. The archive of a
  * session is its export, compressed, in a folder of its owner; `palimpsest import` restores the session from it.
  */
 import { createHash } from 'node:crypto'
@@ -18,7 +18,7 @@ import { EXPORT, exportSession } from '../../session/whole-session.ts'
 import type { ServerStore } from './server-store.ts'
 
 const pack = promisify(gzip)
-/** This many are archived, then deleted together. */
+/** The number of sessions that are archived, then deleted together. */
 const BATCH = 50
 
 export async function retiredNow(pal: Palimpsest, rules: Retention['rules'], now: number): Promise<Retired[]> {
@@ -45,7 +45,7 @@ export async function retire(
     for (const { info } of retired.slice(from, from + BATCH)) {
       step(info.id)
       if (archive !== undefined) await archiveSession(pal, info.id, archive)
-      // A session that was used or deleted meanwhile is left alone.
+      // A session that was used or deleted meanwhile is skipped.
       if ((await pal.find(info.id))?.length === info.length) ids.push(info.id)
     }
     await pal.remove(ids, { by: 'admin:retention', more: from + BATCH < retired.length })
@@ -73,7 +73,7 @@ function stamp(at: number): string {
   return new Date(at).toISOString().replaceAll(/[-:]|\.\d+/g, '')
 }
 
-/** Deletes the archives of sessions that are deleted for good. */
+/** Deletes the archives of permanently deleted sessions. */
 export async function dropArchives(archive: string | undefined, ids: readonly string[]): Promise<void> {
   if (archive === undefined) return
   await renameUserFolders(archive)
@@ -91,7 +91,8 @@ export async function dropArchivesOf(archive: string | undefined, user: string):
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
- * Runs at the start of a server and once a day after it; the returned function ends that. Other servers may run it too.
+ * Runs at the start of a server and then once a day, until the returned function is called. Other servers may run it
+ * too.
  */
 export function keepRetention(
   keepers: { pal: Palimpsest; store: ServerStore },

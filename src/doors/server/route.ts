@@ -78,12 +78,12 @@ type RouteSpec<Path extends string, P extends Shape, Q extends Shape, B extends 
   type?: string
   /** Further refusals, besides those of every route of its kind. */
   refusals?: readonly (404 | 409 | 413)[]
-  /** A POST that changes nothing, or may be repeated anyway, needs no idempotency key. */
+  /** Whether a POST needs no idempotency key, because it changes nothing or may be repeated. */
   unkeyed?: boolean
   run(asked: Asked<CommonParams<Path> & P, Q, B>): Promise<z.input<A> | Response>
 }
 
-/** A route without its own types: they hold inside it, and the door checks its input. */
+/** A route without its own types, which are checked where it is defined; its input is checked for each request. */
 export type Route = RouteSpec<string, Shape, Shape, z.ZodType, z.ZodType> & {
   tag: 'sessions' | 'memory' | 'agent' | 'server'
   params: Shape
@@ -98,7 +98,7 @@ export function defineRoute<
 >(spec: RouteSpec<Path, P, Q, B, A>): Route {
   const { path, params, refusals = [] } = spec
   const common = Object.entries(COMMON_PARAMS).filter(([name]) => path.includes(`{${name}}`))
-  // Any path may name something that does not exist. A user exists as soon as somebody names them.
+  // Any path may name something that does not exist, except a user, who exists when first named.
   const missing = /\{(?!user\})/.test(path) ? [404 as const] : []
   return {
     ...spec,

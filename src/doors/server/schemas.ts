@@ -1,5 +1,5 @@
 /**
- * The data model of sessions as JSON at the door: strict for input, loose for output.
+ * The data model of sessions as JSON over HTTP: strict for input, loose for output.
  *
  * Input has the shape of types.ts, with the parts that each role may have. The ledger checks whether it fits the
  * session (a result needs its call).

@@ -67,7 +67,7 @@ const MIGRATIONS: Migrations = [
 ]
 
 const PREFIX = 'pal_'
-/** The answers to a user, to admins, and to the person at this machine. */
+/** The answers to a user, to admins, and to the local user. */
 const FORGET_ANSWERS = `UPDATE keys SET status = NULL, type = NULL, body = NULL
   WHERE scope = 'local' OR scope IN (SELECT id FROM tokens WHERE role = 'admin' OR "user" = ?)`
 const DAY = 24 * 60 * 60 * 1000
@@ -116,14 +116,14 @@ export async function openServerTables(home: string, url: string | undefined): P
 
 export class ServerStore {
   readonly #sql: Sql
-  /** When the kept answers of more than a day were last deleted. */
+  /** When answers older than a day were last deleted. */
   #swept = 0
 
   constructor(sql: Sql) {
     this.#sql = sql
   }
 
-  /** Makes a token. It is returned once, here, and cannot be read again. */
+  /** Creates a token. It is returned only once, here. */
   async createToken(given: {
     user: string
     role: Role
@@ -236,8 +236,8 @@ export class ServerStore {
   }
 
   /**
-   * Removes all data about sessions, by their ids in the ledger. Any answer that was kept for those who have them may hold
-   * their texts. The keys of these answers stay taken, so that nothing is done twice.
+   * Removes all data about sessions, by their ids in the ledger, and all kept answers to users of these sessions,
+   * because they may contain their texts. The keys of these answers stay used, so that no request is carried out twice.
    */
   async forgetSessions(ids: readonly string[]): Promise<void> {
     const owners = new Set(ids.map(id => ownerIn(id).owner ?? ''))
@@ -255,7 +255,7 @@ export class ServerStore {
     })
   }
 
-  /** The proposals that nobody has been told of, at any server. */
+  /** The proposals that were not announced to the user yet, at any server. */
   async untold(user: string, proposals: readonly string[]): Promise<string[]> {
     const rows = await this.#sql.all('SELECT proposal FROM told WHERE "user" = ?', [user])
     const told = new Set(rows.map(({ proposal }) => String(proposal)))
@@ -263,8 +263,8 @@ export class ServerStore {
   }
 
   /**
-   * Claims the right to tell a user of proposals; `false` if all of them were told. Only one of several servers gets
-   * it.
+   * Claims the right to announce proposals to a user; `false` if all of them were announced. Only one of several
+   * servers gets it.
    */
   async claimTelling(user: string, proposals: readonly string[]): Promise<boolean> {
     return this.#sql.transaction(function* () {

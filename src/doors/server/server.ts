@@ -1,5 +1,5 @@
 /**
- * The HTTP door: a function from Request to Response, and a way to listen with it.
+ * The HTTP server: a function from Request to Response, and a function that listens on a port.
  *
  * `createServer` needs no port, so that tests, mounts and other runtimes can call `fetch` themselves. Every request,
  * mounted ones included, passes the same gate (Host, Origin, token, rate) and leaves with the same security headers.
@@ -74,7 +74,10 @@ export type ServerOptions = {
   maxBody?: number
   /** Other doors: the MCP endpoint, the proxy's /v1, the files of the web UI. */
   mount?: readonly Mounted[]
-  /** The knowledge files; in PALIMPSEST_WORKSPACE, in the database that has the sessions, or in `~/.agent/workspace`. */
+  /**
+   * The knowledge files; by default in PALIMPSEST_WORKSPACE, in the database of the sessions, or in
+   * `~/.agent/workspace`.
+   */
   workspace?: Files
   /**
    * The environment in which to find sessions of the user's own agents on a first start; without it nothing is
@@ -97,11 +100,11 @@ export type ServerOptions = {
 /** A handler for everything under a path. `/` gets the requests that no route of ours takes. */
 export type Mounted = {
   prefix: string
-  /** The roles that may use it; `public` needs no token: files that hold no data. */
+  /** The roles that may use it; `public` needs no token, for files without data. */
   roles: readonly Role[] | 'public'
   /**
-   * `Authorization` is for a provider behind us. Our token comes as `X-Palimpsest-Token`, or with `unless-ours` in
-   * either header.
+   * `Authorization` is for the provider to which the request is forwarded. Our token comes as `X-Palimpsest-Token`, or
+   * with `unless-ours` in either header.
    */
   foreignAuthorization?: boolean | 'unless-ours'
   handle(request: Request, context: MountContext): Response | Promise<Response>
@@ -129,7 +132,7 @@ const MAX_HEADERS = 64 * 1024
 const RATE: Rate = { perSecond: 50, burst: 300 }
 const HEAVY_AT_ONCE = 2
 const LOOK_MS = 1000
-/** The interval at which the outbox of all servers is read while somebody listens. */
+/** The interval at which the outbox of all servers is read while there are listeners. */
 const READ_MS = 250
 const GRACE_MS = 10_000
 const IDLE_MS = 20
@@ -178,7 +181,7 @@ export function createServer(options: ServerOptions): Server {
   const running = new Set<Promise<unknown>>()
   let closing = false
 
-  /** Every request is answered through here. */
+  /** Answers every request. */
   async function respond<A>(request: Asked, handle: () => A | Promise<A>, refuse: (refusal: Refusal) => A): Promise<A> {
     const work = admitted(request, handle).catch(error => refuse(toRefusal(error, log)))
     running.add(work)
@@ -373,7 +376,7 @@ export async function serve(options: ServerOptions & { port: number; orFreePort?
     async close() {
       const closed = new Promise<void>(resolve => http.close(() => resolve()))
       await server.close()
-      // Idle connections are closed, not waited for; one that is still read or written is waited for, for a while.
+      // Idle connections are closed at once; active ones may finish, within a time limit.
       const idle = setInterval(() => http.closeIdleConnections(), IDLE_MS)
       await Promise.race([closed, patience(GRACE_MS)])
       clearInterval(idle)

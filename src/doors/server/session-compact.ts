@@ -1,6 +1,6 @@
 /**
- * Routes: what the planner holds back and why, and "compact from here to here": a stretch of entries becomes a summary
- * that the person has read and may have changed.
+ * Routes: pending edits of the planner with their reasons, and "compact from here to here": a range of entries becomes
+ * a summary that the user has read and may have changed.
  *
  * Asking changes nothing. The planner is a fresh one, as after a restart; the preview tries the edit on the timeline's
  * own fold and undoes it.

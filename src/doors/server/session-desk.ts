@@ -16,9 +16,12 @@ import type { EventHub } from './event-hub.ts'
 import type { Caller } from './gate.ts'
 import type { LiveEvent } from './live-event.ts'
 
-/** Sessions that stay open, because opening one reads its ledger: as many as have so many entries together. */
+/**
+ * The number of entries, in all sessions together, up to which sessions stay open, because opening one reads its
+ * ledger.
+ */
 const MAX_ENTRIES_OPEN = 30_000
-/** What an open session takes besides its entries, in entries. */
+/** The cost of an open session besides its entries, counted in entries. */
 const ENTRIES_PER_SESSION = 10
 /** Users whose lists of sessions are kept. */
 const KEPT_CATALOGUES = 32
@@ -36,7 +39,7 @@ export class SessionDesk {
   readonly #open = new Map<string, KeptSession>()
   /** By user; the whole home is under undefined. */
   readonly #catalogues = new Map<string | undefined, Catalogue>()
-  /** The length at which listeners were last told of each session. */
+  /** The length of each session in its last event to listeners. */
   readonly #told = new Map<string, number>()
   #looked = false
 
@@ -58,7 +61,7 @@ export class SessionDesk {
     return ledgerId(owner, name)
   }
 
-  /** The caller's name for a session id of the ledger; undefined if the session is not for them. */
+  /** The caller's name for a session id of the ledger; undefined if the caller may not see the session. */
   nameFor(caller: Caller, id: string): string | undefined {
     if (caller.role === 'admin') return id
     const { owner, name } = ownerIn(id)
@@ -72,7 +75,7 @@ export class SessionDesk {
     return session
   }
 
-  /** Makes a session for the caller; `owner` is for admins. */
+  /** Creates a session for the caller; `owner` is for admins. */
   async create(caller: Caller, name: string, options: OpenOptions & { owner?: string }): Promise<Session> {
     const { owner, ...rest } = options
     const id = caller.role === 'admin' ? ledgerId(owner, name) : name
@@ -113,13 +116,13 @@ export class SessionDesk {
     return (await catalogue.all()).map(withOwner)
   }
 
-  /** Takes in an event of another server. */
+  /** Processes an event of another server. */
   heard(event: LiveEvent): void {
     if (event.type !== 'session.changed' || this.#told.get(event.session) === event.length) return
     this.#note(event.session, event.length)
   }
 
-  /** Tells listeners of a session that this process wrote to. */
+  /** Sends an event for a session that this process wrote to. */
   tell({ session, what, length, at }: SessionChange): void {
     if (what === 'redacted' || what === 'removed') this.#forget(session)
     this.#note(session, length)
@@ -133,7 +136,7 @@ export class SessionDesk {
     this.#told.set(session, length)
   }
 
-  /** Tells listeners of the sessions that other processes wrote to since the last look. */
+  /** Sends events for the sessions that other processes wrote to since the last call. */
   async look(): Promise<void> {
     const first = !this.#looked
     this.#looked = true
@@ -144,7 +147,7 @@ export class SessionDesk {
     }
   }
 
-  /** Forgets an open session that was redacted or removed: a new one of the same name would be another session. */
+  /** Drops an open session that was redacted or removed: a new one of the same name would be another session. */
   #forget(id: string): void {
     const { owner, name } = ownerIn(id)
     this.#open.delete(`home ${id}`)

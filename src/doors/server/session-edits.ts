@@ -173,7 +173,7 @@ const fork = defineRoute({
 
 export const editRoutes: readonly Route[] = [list, edit, apply, undo, redo, pin, restore, fork]
 
-/** The ledger knows an agent as an agent, and everybody else as a user. */
+/** In the ledger an agent is recorded as an agent, and every other caller as a user. */
 function authorOf(caller: Caller): Author {
   return caller.role === 'agent' ? 'agent' : 'user'
 }

@@ -176,7 +176,7 @@ function listedIn({ desk, timelines, clock }: Doors, caller: Caller, row: Row): 
   return toListed(row, timelines.latest({ ...row, id: desk.idOf(caller, row.id) }), clock())
 }
 
-/** The last days; where nothing was spent on them, those up to the last day on which something was. */
+/** The last days; if nothing was spent on them, the days up to the last one with costs. */
 function daysShown(sessions: readonly Listed[], now: number): string[] {
   const days = lastDays(now)
   const spent = sessions.flatMap(({ summary }) => summary?.days.map(({ day }) => day) ?? [])

@@ -1,4 +1,4 @@
-/** Routes: looking back. Recall, suggestions, parts, changelog, the state of a file, verification. */
+/** Routes: reading a session. Recall, suggestions, parts, changelog, the state of a file, verification. */
 import { z } from 'zod'
 import { narrowedBy, type SessionHit } from '../../session/recall.ts'
 import { TAG } from '../../session/session-info.ts'

@@ -170,7 +170,7 @@ function sumOf(bars: readonly Bar[], key: 'raw' | 'shown'): number {
 /** Merges neighbouring bars if there are too many to draw. */
 export function mergedBars(all: readonly Bar[], most: number): z.input<typeof BarOut>[] {
   const each = Math.ceil(all.length / most)
-  // The path is in the label, which is covered where an agent must not see it.
+  // The path is in the label, which is masked if an agent must not see it.
   const bars = all.map(({ path: _, ...bar }) => bar)
   if (each <= 1) return bars.map(bar => ({ ...bar, part: bar.part ?? null, to: bar.entry, parts: 1 }))
   const found: z.input<typeof BarOut>[] = []

@@ -229,10 +229,10 @@ export async function openTimeline({ desk, timelines }: Doors, caller: Caller, n
   return { timeline, session: session.id, options: session.options }
 }
 
-/** Answers to different questions about one session. */
+/** The number of results that are kept for one session. */
 const MOST_REMEMBERED = 4
 
-/** Keeps what a replay of a session has made until the session grows. */
+/** Caches the results of replays of a session until the session grows. */
 export function remember<T>() {
   const kept = new WeakMap<Timeline, Map<string, { length: number; made: Promise<T> }>>()
   return (timeline: Timeline, key: string, make: () => Promise<T>): Promise<T> => {
@@ -249,7 +249,7 @@ export function remember<T>() {
   }
 }
 
-/** The number of a call, counted from 0 as the timeline does; the next one if none is named. */
+/** The number of a call, counted from 0 as in the timeline; by default the next call. */
 export function callIn({ calls }: Timeline, call: number | undefined): number {
   if (call === undefined) return calls.length
   if (call <= calls.length) return call - 1

@@ -1,4 +1,4 @@
-/** Routes: why a session cost what it cost, and where the money went. */
+/** Routes: the causes of a session's costs, and the texts that they were paid for. */
 import { z } from 'zod'
 import { freeEditsOf, whyOf } from '../../replay/why.ts'
 import { largestRows, rentOf } from '../../view/rent.ts'

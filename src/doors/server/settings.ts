@@ -2,8 +2,8 @@
  * Routes: the settings and where each came from, changing them in palimpsest.json, and the effect of the knob on a
  * session.
  *
- * Only settings about how sessions are handled can be changed here, and no policy with a module of its own: a caller on
- * a port must not choose which program runs or where keys are sent. The rest is for `palimpsest config`.
+ * Only settings about the handling of sessions can be changed here, and no policy from a module: a caller on a port
+ * must not choose which program runs or where keys are sent. The rest is for `palimpsest config`.
  */
 import { z } from 'zod'
 import { MEMORY } from '../../model/defaults.ts'

@@ -73,7 +73,7 @@ const create = defineRoute({
   }),
   answer: Token.extend({ secret: z.string() }),
   status: 201,
-  // A kept answer would keep the secret.
+  // A kept answer would store the secret.
   unkeyed: true,
   async run({ body, doors }) {
     const { user, role, name = defaultName(role) } = body

@@ -145,7 +145,10 @@ const compare = defineRoute({
 
 const rememberReplay = remember<Replayable>()
 
-/** A session ready to be replayed. Its quotes and its replay without edits are kept: each row of a comparison needs them. */
+/**
+ * A session that is ready to be replayed. Its quotes and its replay without edits are cached, because each row of a
+ * comparison needs them.
+ */
 export async function replayable(
   doors: Doors,
   caller: Caller,
@@ -168,7 +171,7 @@ export function costsOf(policy: string, outcome: Outcome, base: Outcome, timelin
   const { calls, tokens, peak, cost, effective, costShare, effectiveShare, evidence, busts } = row
   const saved = savedByCall(timeline, base, outcome)
   const paid = timeline.calls.map(({ inherited, paid: { dollars }, raw, sent }, i) => {
-    // An edited session paid less than sending everything would have cost.
+    // For an edited session, add the savings that it already had.
     return inherited ? 0 : dollars + raw.cost - sent.cost - (saved[i] ?? 0)
   })
   const dollars = sum(paid)
@@ -213,7 +216,7 @@ function fileNameIn(path: string): string {
   return /[^.]/.test(name) && Buffer.byteLength(name) <= MAX_FILE_NAME ? name : 'transcript'
 }
 
-/** Readers take files, so the bytes are written to one while it is read. Errors do not reveal its path. */
+/** Readers need a file, so the bytes are written to a temporary one. Errors do not reveal its path. */
 async function readBytesAsTranscript(bytes: Uint8Array, name = ''): Promise<Transcript> {
   const folder = await mkdtemp(join(tmpdir(), 'palimpsest-'))
   const path = join(folder, fileNameIn(name))

@@ -6,7 +6,7 @@ import type { Environment } from '../../model/defaults.ts'
 import { presets, seedPresets } from '../../planner/presets.ts'
 import { defineRoute, EVERYBODY, named, nameSchema, type Route } from './route.ts'
 
-/** The user for whom an agent without a token acts; see the MCP door. */
+/** The user for whom an agent without a token acts over MCP. */
 export const NAMELESS = 'local'
 const MOST = 500
 const COUNTED = 200

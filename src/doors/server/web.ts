@@ -1,5 +1,5 @@
 /**
- * The files of the web UI, served at `/` behind the routes of the API.
+ * The files of the web UI, served at `/` for paths that no route of the API has.
  *
  * The files are read once, when the server starts: any other path is not found, so no path leads out of the folder, and
  * a build that runs meanwhile cannot mix old files with new ones. The page may load from this server only, and nothing

@@ -1,10 +1,10 @@
 /**
  * Routes: the knowledge files that every session starts with. They belong to the home and not to one user (the daily
- * log tells of everybody's sessions), so they are for admins: on loopback, the person at this machine.
+ * log describes the sessions of all users), so they are for admins: on loopback, the local user.
  *
- * A write names the version that was read. If somebody has changed the file since, nothing is written, and the answer
- * shows the current text beside the text that was sent. Files are written as the tools write them: inside the folder
- * only, whole or not at all.
+ * A write names the version that was read. If the file has changed since, nothing is written, and the answer shows the
+ * current text beside the text that was sent. Files are written as the tools write them: inside the folder only, whole
+ * or not at all.
  */
 import { z } from 'zod'
 import { storeOf } from '../../files/folder.ts'

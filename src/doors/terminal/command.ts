@@ -1,7 +1,7 @@
 /**
  * The type of a CLI command. A new one is a file that calls `defineCommand`, and a line in commands.ts.
  *
- * A command translates and never decides: it turns its arguments into calls of the engine and gives a report, which
+ * A command translates and never decides: it turns its arguments into calls of the engine and returns a report, which
  * cli/main.ts prints as text or as JSON. Contract: the file of a command imports nothing heavy at its top (engine,
  * tokenizer, zod), because `palimpsest --help` loads all commands; it asks its context, or imports inside `run`.
  */
@@ -47,7 +47,7 @@ export type Context<O extends Options = Options> = {
   io: Io
   /**
    * Opens the engine on the home; it is closed when the command is done. Reading never creates a home. A server opens
-   * it `threaded`: then no request waits for another's write to reach the disk.
+   * it `threaded`, so that no request waits until another's write is on disk.
    */
   open(options?: { create?: boolean; threaded?: boolean }): Promise<Palimpsest>
   /** The same; undefined if there is no ledger yet. */
@@ -75,7 +75,7 @@ export type Command<O extends Options = Options> = {
   details?: string
   examples: string[]
   options: O
-  /** Undefined if the command has printed everything itself. */
+  /** Returns undefined if the command has printed everything itself. */
   run(context: Context<O>): Promise<Report | undefined>
 }
 

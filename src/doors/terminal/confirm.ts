@@ -1,4 +1,4 @@
-/** A question that takes one key: `y` is yes, everything else is no. Throws if nobody can be asked. */
+/** A question that takes one key: `y` is yes, everything else is no. Throws without a terminal. */
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Io } from './command.ts'
 import type { Terminal } from './input.ts'

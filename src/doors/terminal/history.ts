@@ -1,7 +1,7 @@
 /**
  * The requests typed in earlier chats of this home, for the arrow keys: one JSON text a line, so that a request of
- * several lines is one entry. Only its owner can read the file. An unreadable line is skipped: the history is a
- * convenience, and must never keep a chat from starting.
+ * several lines is one entry. Only its owner can read the file. An unreadable line is skipped, because the history must
+ * never prevent a chat from starting.
  */
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -42,12 +42,12 @@ export class History {
     try {
       writeFileSync(this.#path, this.#entries.map(text => `${JSON.stringify(text)}\n`).join(''), { mode: 0o600 })
     } catch {
-      // As above.
+      // The history in memory is enough, as above.
     }
   }
 }
 
-/** Covers texts in the history of a home, unless it is a preview. Returns how many of each kind there are. */
+/** Redacts texts in the history of a home, unless it is a preview. Returns how many of each kind there are. */
 export async function redactHistory(
   home: string,
   what: ToRedact,

@@ -1,7 +1,7 @@
 /**
  * Finds out whether other users of the machine can read a home. New files are readable only by their owner; a home that
- * was made by an earlier version, copied or unpacked may be readable by others, and nobody notices without a warning.
- * Its permissions are not changed, because a group may be meant to share it.
+ * was created by an earlier version, copied or unpacked may be readable by others without a sign of it. Its permissions
+ * are not changed, because a group may share it on purpose.
  */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'

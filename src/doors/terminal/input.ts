@@ -3,7 +3,7 @@
  * (line-input.ts). This file has what the two share.
  *
  * A request may have several lines: a line that ends with a backslash continues, Alt-Enter begins a new one, and a
- * paste stays together. Text typed before a question was asked never answers it.
+ * paste stays together. Text typed before a question never answers it.
  */
 import { trimEndOf } from '../../model/text.ts'
 import type { Io } from './command.ts'

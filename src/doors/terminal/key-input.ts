@@ -3,7 +3,7 @@
  * adds the rest. A paste stays together, Alt-Enter begins a new line, and keys that are pressed while the agent works
  * are kept and replayed when the next line is asked for.
  *
- * Every line has a readline interface of its own, so that between two lines all keys come only to this file.
+ * Every line has a separate readline interface, so that between two lines all keys come only to this file.
  */
 import { createInterface, emitKeypressEvents, type Interface } from 'node:readline'
 import {
@@ -29,7 +29,7 @@ export class KeyInput implements Input {
   #asking: Interface | undefined
   #choosing: ((text: string | undefined, key: Key) => void) | undefined
   #answer: Pressed[] = []
-  /** After one key has answered: the rest of its word and Enter may follow, and belong to the answer. */
+  /** The rest of an answer after its first key: more letters of the word, and Enter, belong to the answer. */
   #rest: { word: string; pressed: Pressed[] } | undefined
   /** Keys that were pressed when no input was asked for. */
   #ahead: Pressed[] = []
@@ -124,7 +124,7 @@ export class KeyInput implements Input {
     return false
   }
 
-  /** A key that decides nothing yet: part of the answer, or of the text typed before the question. */
+  /** Handles a key that does not decide yet: part of the answer, or of the text typed before the question. */
   #typed(text: string | undefined, key: Key, isAnswer: boolean): void {
     const line = isAnswer ? this.#answer : this.#ahead
     line.push([text, key])

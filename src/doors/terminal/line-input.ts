@@ -50,7 +50,7 @@ export class LineInput implements Input {
     }
   }
 
-  /** In a pipe the next line is the answer, if it is one; otherwise it is the next request. */
+  /** In a pipe the next line is the answer if it is a valid one; otherwise it is the next request. */
   async choose(words: readonly string[]): Promise<string | undefined> {
     this.#choosing = true
     const line = await this.#next()

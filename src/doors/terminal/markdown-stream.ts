@@ -1,9 +1,9 @@
 /**
  * Markdown that comes in pieces: every block is output when it is complete, and never changes afterwards.
  *
- * The guarantee: however a text is cut into pieces, the output is the same, because it is always read line by line. A
- * block is complete when another has begun behind it or an empty line has ended it. `pending` is the incomplete rest,
- * for a screen that can erase it.
+ * The guarantee: the output is the same for every division of a text into pieces, because it is always read line by
+ * line. A block is complete when another has begun after it or an empty line has ended it. `pending` is the incomplete
+ * rest, for a screen that can erase it.
  */
 import { Lexer, type Token } from 'marked'
 import { type Layout, LONGEST_BLOCK, LONGEST_LINE, plainLines, renderBlock } from './markdown.ts'
@@ -48,7 +48,7 @@ export class MarkdownStream {
     return given
   }
 
-  /** The lines of everything that is left. The next piece begins a new text. */
+  /** The lines of the rest. The next piece begins a new text. */
   end(): Line[] {
     const last = this.#rest === '' ? [] : this.#line(printable(this.#rest))
     this.#rest = ''
@@ -66,7 +66,7 @@ export class MarkdownStream {
     return lines
   }
 
-  /** The incomplete rest, as it would look now. */
+  /** The incomplete rest, as it is shown now. */
   pending(): Line[] {
     const text = this.#lines + printable(this.#rest.slice(-LONGEST_BLOCK))
     if (text.trim() === '') return []
@@ -102,11 +102,11 @@ function wholeBlocks(tokens: readonly Token[], text: string): string[] {
   const last = tokens.findLastIndex(token => token.type !== 'space')
   const isOver = last >= 0 && endsAtEmptyLine(tokens[last]!) && tokens.slice(last + 1).some(({ raw }) => isGap(raw))
   const whole = tokens.slice(0, isOver ? last + 1 : Math.max(0, last)).map(({ raw }) => raw)
-  // The lexer merges some blocks. If the blocks are not letter for letter the text, they wait for the end.
+  // The lexer merges some blocks. If the blocks together are not exactly the text, they wait for the end.
   return text.startsWith(whole.join('')) ? whole : []
 }
 
-/** Lists, quotes and indented code may continue behind an empty line. */
+/** Lists, quotes and indented code may continue after an empty line. */
 function endsAtEmptyLine({ type, raw }: Token): boolean {
   if (type === 'code') return FENCE.test(raw)
   return type === 'paragraph' || type === 'heading' || type === 'table' || type === 'hr'

@@ -1,9 +1,9 @@
 /**
  * Markdown as a terminal shows it: a block becomes lines of spans, laid out to a width.
  *
- * Without colours (`marks`), the signs of Markdown stay, so that a heading can be told from text. A link is shown with
- * its address, because its text may not say where it leads. Definitions of links stay as they are written, because
- * a text that comes in pieces cannot know of one that follows. Contract: the text has no control characters.
+ * Without colours (`marks`), the signs of Markdown stay, so that a heading can be recognised. A link is shown with its
+ * address, because its text may not say where it leads. Definitions of links are not resolved, because in a text that
+ * comes in pieces they may come later. Contract: the text has no control characters.
  */
 import { Lexer, type Token, type Tokens } from 'marked'
 import { type Line, type Look, lineWidth, type Span, span, wrap } from './spans.ts'

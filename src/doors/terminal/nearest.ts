@@ -1,4 +1,4 @@
-/** The name that a mistyped one was meant to be: the nearest, if it differs in at most a third of its letters. */
+/** The name that the user probably meant: the nearest one, if it differs in at most a third of its letters. */
 export function nearestTo(typed: string, names: readonly string[]): string | undefined {
   const [best] = names.map(name => ({ name, away: distance(typed, name) })).sort((a, b) => a.away - b.away)
   return best && best.away <= Math.ceil(best.name.length / 3) ? best.name : undefined

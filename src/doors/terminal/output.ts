@@ -32,7 +32,7 @@ export function wantsColour(env: Record<string, string | undefined>, isTerminal:
   return isTerminal && env['TERM'] !== 'dumb'
 }
 
-/** Control characters as their pictures: an escape sequence in a tool's output must not reach the terminal. */
+/** Control characters as symbols, because an escape sequence in a tool's output must not reach the terminal. */
 export function printable(text: string): string {
   return text
     .replaceAll('\r\n', '\n')

@@ -1,4 +1,4 @@
-/** A bar on stderr while something takes long: only on a terminal, on one line, and gone when it is done. */
+/** A progress bar on stderr for long work: only on a terminal, on one line, and removed at the end. */
 import { headOf } from '../../model/text.ts'
 import type { Io } from './command.ts'
 

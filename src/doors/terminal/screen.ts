@@ -1,7 +1,7 @@
 /**
  * The output of the chat. On a terminal a part at the bottom moves (the text being written, the running calls) and
  * everything above it stays; lines are laid out to the width. On a dumb terminal nothing moves. In a pipe nothing is
- * laid out either: text passes as it is written, so that a program can read it.
+ * laid out either: text is written unchanged, so that a program can read it.
  */
 import type { Io } from './command.ts'
 import { wantsColour } from './output.ts'

@@ -1,7 +1,7 @@
 /**
- * Text with looks, before it becomes bytes. Text being laid out (wrapped, padded, cut) has no escape sequences in it,
- * and every line is painted separately. So a style never runs on into the next line, and widths are always those of the
- * text.
+ * Text with styles, before it becomes bytes. Text being laid out (wrapped, padded, cut) has no escape sequences in it,
+ * and every line is painted separately. So a style never continues into the next line, and widths are always those of
+ * the text.
  */
 import { styleText } from 'node:util'
 import { charactersOf, clip, widthOf } from './width.ts'
@@ -46,7 +46,7 @@ export function paintLine(line: Line, colour: boolean): string {
     .join('')
 }
 
-/** Joins neighbours with the same looks, so that a line has no more escape sequences than it needs. */
+/** Joins neighbours with the same style, so that a line has no unnecessary escape sequences. */
 function joined(line: Line): Span[] {
   const spans: Span[] = []
   for (const { text, looks } of line) {
@@ -123,7 +123,7 @@ class Page {
 
 type Word = { type: 'word' | 'space' | 'break'; spans: Span[] }
 
-/** Letters without a space between them are one word, whatever their looks. */
+/** Letters without a space between them are one word, in any styles. */
 function* wordsOf(spans: Line): Generator<Word> {
   let word: Span[] = []
   for (const { text, looks } of spans) {

@@ -7,7 +7,7 @@ import { type Line, lineWidth, padLine, type Span, span, wrap } from './spans.ts
 type Align = 'left' | 'right' | 'center'
 export type Table = { header: Span[][]; rows: Span[][][]; align: Align[] }
 
-/** A column narrower than this reads worse than a record. */
+/** A column narrower than this is harder to read than a record. */
 const NARROW = 6
 const BETWEEN = ' │ '
 
