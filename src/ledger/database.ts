@@ -2,7 +2,18 @@
  * A SQLite file: opened with a write-ahead log and migrated to the newest schema; its failures get our error codes.
  * Statements are prepared once. A commit is on disk before the call returns.
  */
-import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, readlinkSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
@@ -128,12 +139,17 @@ function makePrivate(path: string): void {
 export class OpenedFiles {
   readonly #path: string
   readonly #files: readonly OpenedFile[]
+  readonly #folder: string | undefined
+  /** The state of the folder in which the files were found to be the same. */
+  #known: FolderState | undefined
 
   constructor(path: string) {
     this.#path = path
     const whole = resolve(path)
     const files = [byInode(whole), byLink(`${whole}-wal`), byInode(`${whole}-shm`)]
     this.#files = files.filter(file => file !== undefined)
+    const tells = process.platform === 'linux' && this.#files.length > 0 && realpathSync(whole) === whole
+    this.#folder = tells ? dirname(whole) : undefined
   }
 
   read<T>(work: () => T): T {
@@ -148,18 +164,41 @@ export class OpenedFiles {
     return result
   }
 
+  /** A file cannot be deleted or replaced without a change of its folder: one look at the folder is usually enough. */
   check(): void {
+    const folder = this.#folder === undefined ? undefined : folderState(this.#folder)
+    if (folder && isSameState(folder, this.#known)) return
     for (const { file, isSame } of this.#files) {
       if (isSame()) continue
       const what = existsSync(file) ? 'replaced' : 'deleted'
       const advice = 'Nothing written from now on is kept. Put the file back, and restart Palimpsest.'
       throw new PalimpsestError('STORE_FAILED', `${file} was ${what} while it was open. ${advice}`, { path: file })
     }
+    this.#known = folder && isSettled(folder) ? folder : undefined
   }
 
   close(): void {
     for (const { close } of this.#files) close?.()
   }
+}
+
+/** `ctimeMs`: when a file in it was last created, renamed or deleted. Unlike other times, nobody can set it. */
+type FolderState = Pick<Stats, 'dev' | 'ino' | 'ctimeMs'>
+
+function folderState(folder: string): FolderState | undefined {
+  return statSync(folder, { throwIfNoEntry: false })
+}
+
+function isSameState(now: FolderState, before: FolderState | undefined): boolean {
+  return now.ctimeMs === before?.ctimeMs && now.ino === before.ino && now.dev === before.dev
+}
+
+/**
+ * Whether the next change gets another time. Clocks of file systems tick every few milliseconds; some file systems keep
+ * whole seconds, or every second one.
+ */
+function isSettled({ ctimeMs }: FolderState): boolean {
+  return Date.now() - ctimeMs > (ctimeMs % 1000 === 0 ? 3000 : 50)
 }
 
 type OpenedFile = { file: string; isSame: () => boolean; close?: () => void }

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { after, mock, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { openServerStore } from '../../src/doors/server/server-store.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
@@ -68,3 +69,21 @@ for (const change of ['deleted', 'replaced'] as const) {
     })
   }
 }
+
+test('it is detected in a folder that had not changed for a long time', async () => {
+  for (const suffix of ['', '-wal', '-shm']) {
+    const quiet = mkdtempSync(join(folder, 'quiet-'))
+    const store = new SqliteLedger(join(quiet, 'ledger.sqlite'))
+    const ledger = new Ledger(store, 'a')
+    await store.open('a', INIT)
+    mock.timers.enable({ apis: ['Date'], now: Date.now() + 60_000 })
+    assert.ok(await ledger.append([EVENT], 0))
+    assert.ok(await ledger.append([EVENT], 0))
+    mock.timers.reset()
+    // The clock that dates files ticks every few milliseconds.
+    await sleep(20)
+    rmSync(join(quiet, `ledger.sqlite${suffix}`))
+    await assert.rejects(ledger.append([EVENT], 0), { code: 'STORE_FAILED' })
+    await store.close()
+  }
+})
