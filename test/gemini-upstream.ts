@@ -2,8 +2,8 @@
  * A Gemini for tests: a real HTTP server on a loopback port that answers `generateContent` from the same scripts as
  * upstream.ts, whole, as server-sent events or as a list that grows, and remembers every request byte for byte.
  *
- * It refuses what Gemini refuses: contents without parts, parts without data, calls that do not follow a user, a
- * wrong number of responses, and a call of the running turn whose signature is missing or stands on another call.
+ * It refuses what Gemini refuses: contents without parts, parts without data, calls that do not follow a user, a wrong
+ * number of responses, and a call of the running turn whose signature is missing or belongs to another call.
  */
 import { createHash } from 'node:crypto'
 import { createServer, type ServerResponse } from 'node:http'

@@ -1,5 +1,5 @@
 /**
- * The ledger of a session, and the fold that follows it.
+ * The ledger and the view of a session.
  *
  * Every change is an event that is durable before the call resolves; the fold follows it. Before the model is
  * called, `view` asks the planner for edits, checks them, records them and gives the messages to send. Calls on
@@ -331,10 +331,7 @@ export class SessionState {
     return tryLegal(this.#fold, event, { seq: this.#ledger.length, rules: () => this.#rules(), isLegal })
   }
 
-  /**
-   * Undoes or redoes on the fold, then makes it durable; reverses it if either fails. An undo is never refused: the
-   * view repairs any text that it uncovers.
-   */
+  /** Like `#apply`, for undo and redo. An undo is never refused: the view repairs any text that it uncovers. */
   async #switch(asked: Extract<Event, { type: 'revert' | 'reapply' }>): Promise<void> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       await this.#ready()

@@ -1,6 +1,6 @@
 /**
- * OpenWebUI itself in a browser, on our /agent/v1: a chat, a proposal with its link, the approval on its page, memory in
- * the next chat, an answer that is asked for again, a message that is edited, a word that rejects. A script is the model.
+ * OpenWebUI itself in a browser, with our /agent/v1 and a scripted model: a chat, a proposal with its link, the
+ * approval on its page, memory in the next chat, a regenerated answer, an edited message, and a rejection by a word.
  */
 
 import assert from 'node:assert/strict'

@@ -1,6 +1,6 @@
 /**
- * The whole life of a session, generated: entries are appended, calls are answered now, later or never, and edits of
- * every kind are tried at any time, also during open calls, undone and redone in any order.
+ * The generated history of a session: entries are appended, calls are answered now, later or never, and edits of every
+ * kind are tried at any time, also during open calls, undone and redone in any order.
  *
  * After every operation the session is reopened from its ledger and compared with the one in memory and with the view
  * by definition (reference.ts). Every view is legal, no undo is refused, and an entry without edits is in view. Recall,

@@ -1,9 +1,9 @@
 /**
  * The laws of edits, on any session and any edits: one helper for every case.
  *
- * After each event: the fold shows what the definition says (reference.ts), and is the same from scratch and
- * after a round trip through JSON. For each edit: nothing before it changes, and a legal view stays legal. And
- * undoing everything, in whatever order, gives back the view without edits.
+ * After each event, the fold shows the view by definition (reference.ts), and is the same from scratch and after a
+ * round trip through JSON. For each edit, nothing before it changes, and a legal view stays legal. Undoing everything,
+ * in any order, gives the view without edits.
  */
 import assert from 'node:assert/strict'
 import { parseJson } from '../../src/model/json.ts'

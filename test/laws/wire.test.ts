@@ -1,7 +1,7 @@
 /**
- * What providers are sent: conversations in the form of each provider, edited in every way, written back and judged by
- * the provider's own rules. The rules here know nothing of src/view/legality.ts: they look at the request alone, so that
- * a message that an adapter leaves out is missed.
+ * Requests to providers: conversations in the form of each provider, with any edits, converted back and checked by the
+ * provider's own rules. The rules here are independent of src/view/legality.ts and check only the request, so that a
+ * message that an adapter leaves out is noticed.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,5 +1,5 @@
 /**
- * Files of every earlier schema: created by the SQL of their time, which is recorded here, then opened, verified and
+ * Files of every earlier schema: created by the SQL of that version, which is recorded here, then opened, verified and
  * read. A new migration without a recorded earlier schema fails the first test of its file.
  */
 import assert from 'node:assert/strict'

@@ -1,5 +1,5 @@
 /**
- * What scripted providers share: hashes of prefixes, a cache of positions that forgets, and a bill.
+ * Shared code of the scripted providers: hashes of prefixes, a cache of positions with lifetimes, and a bill.
  *
  * A prompt is a list of blocks, each with its tokens and the hash of everything up to it. Prices are the providers' own
  * of November 2026, written down here a second time on purpose: a wrong row in the project's table must show.

@@ -1,6 +1,6 @@
 /**
- * A file that is imported while its agent works, and again later, comes to the same as one that is imported at the end:
- * wherever the first import has cut it, also in the middle of an answer.
+ * A file that is imported while its agent works, and again later, gives the same session as one imported at the end,
+ * wherever the first import ended, even in the middle of an answer.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

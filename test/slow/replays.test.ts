@@ -1,6 +1,6 @@
 /**
- * Replays of real transcripts, if they are there: every file under every preset, without a view that its provider
- * would refuse, and `thrifty` within the numbers that it is held to. All of it is deterministic.
+ * Replays of real transcripts, if they are installed: every file with every preset, without a view that its provider
+ * would refuse, and `thrifty` within its required numbers. Everything is deterministic.
  */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * Real transcripts, if they are there: every file reads without loss, by the numbers that were counted from the raw
- * files by other means.
+ * Real transcripts, if they are installed: every file is read without loss, by numbers that were counted in the raw
+ * files in another way.
  */
 
 import assert from 'node:assert/strict'

@@ -1,6 +1,6 @@
 /**
- * Our tools in the hands of real SDKs: a scripted model reads a large file, edits another, takes the large result out of
- * its context by the id at its end, and answers. The same script, whichever way the tools are offered.
+ * Our tools with real SDKs: a scripted model reads a large file, edits another, discards the large result by the id at
+ * its end, and answers. The script is the same for each form of the tools.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

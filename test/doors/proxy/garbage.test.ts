@@ -1,6 +1,6 @@
 /**
- * Providers that answer anything: other JSON than agreed, bytes that are not compressed as announced, answers without
- * end. The client gets every byte, no reading throws, and the next request works.
+ * Providers with invalid answers: unexpected JSON, bytes that are not compressed as announced, answers without an end.
+ * The client gets every byte, no reading throws, and the next request works.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
