@@ -92,8 +92,9 @@ export async function answerNode(
     if (!outgoing.writableFinished) aborted.abort()
   })
   const { method = 'GET', rawHeaders } = incoming
-  const source = method === 'GET' || method === 'HEAD' ? undefined : incoming
   const headers = new NodeHeaders(rawHeaders)
+  const hasBody = headers.has('transfer-encoding') || Number(headers.get('content-length') ?? 0) > 0
+  const source = hasBody ? incoming : undefined
   await send(
     await handle(new NodeRequest({ url: url.href, method, headers, signal: aborted.signal, source })),
     outgoing,

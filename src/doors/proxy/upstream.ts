@@ -74,6 +74,8 @@ const HOP_BY_HOP = new Set([
 /** The headers that are forwarded: all except those about this connection and those meant for us. */
 export function forwardHeaders(headers: SomeHeaders): Record<string, string> {
   const named = new Set((headers.get('connection') ?? '').split(',').map(name => name.trim().toLowerCase()))
+  // A client may not hide where its body ends.
+  named.delete('content-length')
   const kept: Record<string, string> = {}
   for (const [name] of headers) {
     if (HOP_BY_HOP.has(name) || named.has(name) || name.startsWith('x-palimpsest-')) continue
@@ -117,7 +119,7 @@ function attempt({ url, method, headers, body, signal }: Outgoing): Promise<Exch
   const secure = url.protocol === 'https:'
   const agent = secure ? agents['https:'] : agents['http:']
   return new Promise((resolve, reject) => {
-    const request = (secure ? httpsRequest : httpRequest)(url, { method, headers, agent })
+    const request = (secure ? httpsRequest : httpRequest)(url, { method, headers: framed(headers, body), agent })
     const abort = () => request.destroy(signal.reason)
     if (signal.aborted) abort()
     signal.addEventListener('abort', abort, { once: true })
@@ -132,6 +134,16 @@ function attempt({ url, method, headers, body, signal }: Outgoing): Promise<Exch
       request.end()
     }
   })
+}
+
+/**
+ * The headers with the end of the body in them. Node sends the body of a DELETE bare if nothing says where it ends, and
+ * the provider would take it for another request on a connection that all users share.
+ */
+function framed(headers: Outgoing['headers'], body: Outgoing['body']): Outgoing['headers'] {
+  const { 'content-length': length, ...others } = headers
+  if (length === undefined) return body instanceof Readable ? { ...headers, 'transfer-encoding': 'chunked' } : headers
+  return body === undefined ? others : headers
 }
 
 function isStale(error: unknown): boolean {

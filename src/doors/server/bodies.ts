@@ -2,7 +2,7 @@
  * Request bodies: limited in size while they are read, JSON if a route takes JSON, of limited depth, and with valid
  * Unicode.
  */
-import { PalimpsestError } from '../../model/errors.ts'
+import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
 
 const MAX_DEPTH = 64
@@ -14,10 +14,16 @@ export async function readBytes(request: Request, limit: number): Promise<Uint8A
   if (!request.body) return new Uint8Array()
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of request.body) {
-    size += chunk.length
-    if (size > limit) throw tooLarge(limit)
-    chunks.push(chunk)
+  try {
+    for await (const chunk of request.body) {
+      size += chunk.length
+      if (size > limit) throw tooLarge(limit)
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    if (isPalimpsestError(error)) throw error
+    // The client has gone away, which is no failure of ours.
+    throw new PalimpsestError('FORMAT_BROKEN', 'The body broke off.', {}, error)
   }
   return Buffer.concat(chunks)
 }

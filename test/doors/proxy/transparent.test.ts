@@ -214,6 +214,35 @@ test('HEAD, GET and answers without a body are passed on', async () => {
   )
 })
 
+test('a body stays the body of its request, whatever the method and however its end is told', async () => {
+  await using world = await between((_, response) => response.end('{}'))
+  const body = 'GET /v1/hidden HTTP/1.1\r\nHost: x\r\n\r\n'
+  const ends = {
+    chunked: { 'transfer-encoding': 'chunked' },
+    counted: { 'content-length': body.length },
+    hidden: { 'content-length': body.length, connection: 'content-length' },
+  }
+  for (const method of ['DELETE', 'OPTIONS', 'TRACE', 'PUT', 'POST', 'GET', 'HEAD']) {
+    for (const [end, headers] of Object.entries(ends)) {
+      world.seen.length = 0
+      const sent = request(`${world.url}/v1/files/x`, { method, headers })
+      sent.end(body)
+      const [response] = await once(sent, 'response')
+      await once(response.resume(), 'end')
+      assert.equal((await fetch(`${world.url}/v1/models`)).status, 200)
+      const seen = world.seen.map(one => [one.method, one.url, one.body.toString()])
+      assert.deepEqual(
+        seen,
+        [
+          [method, '/v1/files/x', body],
+          ['GET', '/v1/models', ''],
+        ],
+        `${method}, ${end}`,
+      )
+    }
+  }
+})
+
 test('a WebSocket upgrade is refused, so that the client falls back to HTTP', async () => {
   await using it = await between((_, response) => response.end())
   const call = request(`${it.url}/v1/responses`, { headers: { connection: 'Upgrade', upgrade: 'websocket' } })

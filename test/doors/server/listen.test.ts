@@ -21,11 +21,11 @@ import { startWholeServer } from '../whole-server.ts'
 const base = mkdtempSync(join(tmpdir(), 'palimpsest-server-'))
 after(() => rmSync(base, { recursive: true, force: true }))
 
-async function listening(home: string) {
+async function listening(home: string, log: (line: string) => void = () => {}) {
   const pal = await openPalimpsest({ home })
   const memory = new Memory(new SqliteMemory(join(home, 'memory.sqlite')))
   const store = await openServerStore(home)
-  return { ...(await serve({ pal, memory, store, port: 0, log: () => {} })), memory }
+  return { ...(await serve({ pal, memory, store, port: 0, log })), memory }
 }
 
 /** One request as bytes, because fetch cannot send it. */
@@ -47,6 +47,15 @@ describe('on a port', () => {
     const absolute = ['GET http://evil.example/healthz HTTP/1.1', 'Host: localhost', 'Connection: close']
     assert.doesNotMatch(await raw(port, absolute), /^HTTP\/1.1 200/)
     await close()
+  })
+
+  test('a client that goes away while it sends is not logged as a bug', async () => {
+    const logged: string[] = []
+    const { port, close } = await listening(join(base, 'broken-off'), line => logged.push(line))
+    const head = ['POST /sessions HTTP/1.1', `Host: localhost:${port}`, 'Content-Type: application/json']
+    await raw(port, [...head, 'Content-Length: 100', '', '{"id"'])
+    await close()
+    assert.deepEqual(logged, [])
   })
 
   test("the notice of waiting proposals below a proxy's answer links to the server's address", async t => {
