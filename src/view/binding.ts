@@ -30,10 +30,10 @@ export class StaleReasoning {
   /** Processes an event, after the fold has taken it. */
   note(fold: Fold, event: Event): void {
     for (const edit of editsOf(fold, event)) {
-      // The client has already made the changes that the engine records, or nothing is behind them. A provider's clear
-      // changes nothing that is sent.
+      // The client has already made the changes that the engine records, or nothing comes after them. A provider's
+      // clear changes nothing that is sent.
       if (edit.by === 'engine' || isServerClear(edit)) continue
-      // Policies edit right before a call. Undoing such an edit is somebody else's change, at any time.
+      // Policies edit right before a call. Undoing such an edit is a change by others, at any time.
       const byPolicy = event.type === 'edit' && edit.by.startsWith('policy:')
       const change = { ...placeOf(edit.target), until: Number.POSITIVE_INFINITY, byPolicy, isSent: false }
       this.#changes.push(change)
@@ -109,7 +109,7 @@ function partOf(target: Target): number | [] {
 }
 
 /**
- * Where a change begins. A change of whole entries begins before the first part, and an insertion is behind the last
+ * Where a change begins. A change of whole entries begins before the first part, and an insertion comes after the last
  * part.
  */
 function placeOf(target: Target): Place {
@@ -132,7 +132,7 @@ export function explainStale(fold: Fold, edits: readonly { target: Target }[]): 
   return `left out ${blocks} of reasoning, ${running} of the running turn: the provider bound them to text that has changed`
 }
 
-/** Whether reasoning behind a change leaves the view: the provider refuses it, and allows it to be removed. */
+/** Whether reasoning after a change leaves the view: the provider refuses it, and allows it to be removed. */
 export function stripsReasoning({ binding, dialect }: Pick<Model, 'binding' | 'dialect'>): boolean {
   return binding === 'refuse' && dialect !== 'openai-responses'
 }

@@ -80,9 +80,9 @@ export type PricedPart = {
 export type Moment = {
   tokens: number
   window: number
-  /** The provider has forgotten the prefix: the next call writes all of it again. */
+  /** Whether the prefix has expired at the provider, so that the next call writes all of it again. */
   isCold: boolean
-  /** The time at which the provider forgets the prefix, if there is no call before. */
+  /** The time at which the prefix expires at the provider, if there is no call before. */
   coldAt: number | null
   /** The input cost of the next call. */
   nextUsd: number
@@ -95,7 +95,7 @@ export type EditPrice = {
   ids: string[]
   tokens: number
   perCallUsd: number
-  /** Tokens behind the first of the edits, which are written again; none on a cold cache. */
+  /** Tokens after the first of the edits, which are written again; none on a cold cache. */
   rewritten: number
   onceUsd: number
   /** The number of calls until the edits have paid; null if they never pay, 0 if they are free. */

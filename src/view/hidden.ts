@@ -11,7 +11,7 @@ export function hiddenByUser(fold: Readonly<Fold>, entry: number, part?: number)
   return hiderAmong(activeEdits(fold), entry, part)
 }
 
-/** The same, for edits that are in force. */
+/** The same, for active edits. */
 export function hiderAmong(edits: Iterable<Edit>, entry: number, part?: number): Edit | undefined {
   for (const edit of edits) {
     if (!hides(edit)) continue

@@ -1,4 +1,4 @@
-/** The edits in force, from the events of edits alone: for a reader that needs no fold of the whole session. Pure. */
+/** The active edits, computed only from the events of edits, without a fold of the whole session. Pure. */
 import type { Edit, Event } from '../model/types.ts'
 import type { ActiveEdit } from './edits.ts'
 

@@ -1,6 +1,6 @@
 /**
  * The last step from the fold to a view: repairs messages that break a rule, so that every ledger gives a legal view.
- * It is a pure function of the messages: memory and restart agree, and any edit can be undone in any order.
+ * It is a pure function of the messages, so a restart gives the same view, and any edit can be undone in any order.
  *
  * Edits that would break a rule are refused when they are made. This file handles edits that became illegal later: a
  * result arrived for a call that an edit covers, or an edit that made another one legal was undone. Nothing is dropped:
@@ -26,7 +26,7 @@ import {
 } from './legality.ts'
 import { EMPTY, interruptedResult, resultAsText } from './repairs.ts'
 
-/** What the user says where a conversation would begin in a way that the provider refuses. */
+/** Inserted before a beginning of the conversation that the provider refuses. */
 const OPENINGS: Partial<Record<Rule, string>> = {
   'call-comes-first': '[The conversation begins with a tool call]',
   'answer-comes-first': '[The conversation begins with an answer]',
@@ -58,7 +58,7 @@ function withOpening(messages: readonly Message[], options: CheckOptions): reado
   return messages.toSpliced(first < 0 ? messages.length : first, 0, { role: 'user', parts: [{ type: 'text', text }] })
 }
 
-/** Repairs the form of a message: valid Unicode, no text that the provider refuses, no message without anything. */
+/** Repairs the form of a message: valid Unicode, no text that the provider refuses, no empty message. */
 function repairShape(message: Message, dialect: Dialect | undefined): Message[] {
   const blank = new Set(blanksIn(message, dialect))
   const hanging = new Set(hangingIn(message, dialect))
@@ -98,7 +98,7 @@ function repairSteps(messages: readonly Message[], options: CheckOptions): Messa
 
 type Step = { assistants: Message[]; results: Message[]; mayBeOpen: (id: string) => boolean }
 
-/** Repairs assistant messages in a row and the results behind them: exactly one result for each call. */
+/** Repairs assistant messages in a row and the results after them: exactly one result for each call. */
 function repairStep({ assistants, results, mayBeOpen }: Step): Message[] {
   const open = new Map(assistants.flatMap(callsIn).map(call => [call.id, call]))
   const told: Part[] = []

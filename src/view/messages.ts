@@ -1,5 +1,5 @@
 /**
- * What may enter a ledger: messages of the right shape, with ids that fit together.
+ * Checks messages before they enter a ledger: their shape, and that their ids fit together.
  *
  * `checkMessage` checks one message by itself. `Calls` follows the tool calls of a session and says how each new
  * message changes them. A transcript that already breaks the rules must first go through `heal` (doctor.ts).
@@ -134,7 +134,7 @@ function fail(message: string, data: Record<string, unknown>): never {
 
 type CallState = { name: string; state: 'open' | 'answered' | 'interrupted' }
 
-/** A result that came after its call had been given up. */
+/** A result that came after its call was marked as interrupted. */
 export type Late = { part: number; id: string; name: string }
 
 /** The tool calls of a session. `check` only reads, `add` changes; a `draft` can be discarded. */
@@ -145,7 +145,7 @@ export class Calls {
   #open: Set<string>
   /** Whether results of the last step have begun to arrive. */
   #answering: boolean
-  /** Messages of the last step: assistant messages in a row, and the results behind them. */
+  /** Messages of the last step: assistant messages in a row, and the results after them. */
   #stepLength: number
 
   constructor(base?: Calls) {

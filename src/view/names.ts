@@ -1,4 +1,4 @@
-/** Names of agents and models as people say them; the names in the record stay as they are. Pure. */
+/** Names of agents and models in their usual spelling; the recorded names do not change. Pure. */
 
 const AGENTS: Record<string, string> = {
   'claude-code': 'Claude Code',

@@ -43,7 +43,7 @@ export type Bar = {
 type State = { shown: number; edits: string[] }
 type Change = State & { call: number }
 type Track = Omit<Bar, 'shown' | 'edits' | 'pinned'> & { changes: Change[] }
-/** A message of an edit: in place of the entries that it hides, or behind an entry. */
+/** A message of an edit: in place of the entries that it hides, or after an entry. */
 type Inserted = { edit: string; instead: boolean; tokens: number; track: Track }
 type Pin = { call: number; on: boolean }
 
@@ -114,7 +114,7 @@ export class PartMap {
     })
   }
 
-  /** Gives the messages of an edit bars of their own, which show as long as the edit does. */
+  /** Gives the messages of an edit separate bars, which show as long as the edit does. */
   #insert(edit: Edit): void {
     const { id, target } = edit
     const { from } = entriesOf(target)
@@ -187,7 +187,7 @@ function note(track: Track, state: State, call: number): void {
   track.changes.push({ ...state, call })
 }
 
-/** An insertion shows behind a visible entry, or behind the range that ends with that entry. */
+/** An insertion shows after a visible entry, or after the range that ends with that entry. */
 function endsAt(range: Edit | undefined, entry: number): boolean {
   return range === undefined || entriesOf(range.target).to === entry
 }

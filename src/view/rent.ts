@@ -1,10 +1,10 @@
 /**
- * Where the money of a session went, as rent: every text pays for each call that carries it, at the price of a cache
- * read or of a cache write, and the answers pay for being written.
+ * Divides the cost of a session as rent: every text pays for each call that contains it, at the price of a cache read
+ * or of a cache write, and answers pay the price of output.
  *
- * The amount paid for a call (timeline.ts) is divided over the text that the call carried, in the order of the prompt:
- * system prompt and tools first, then every part with its shown tokens. Tokens of the cached beginning weigh the read
- * price, the others the write price. So each of the lists adds up to the amount paid. Pure.
+ * The amount paid for a call (timeline.ts) is divided over the text of the call, in the order of the prompt: system
+ * prompt and tools first, then every part with its shown tokens. Tokens of the cached beginning weigh the read price,
+ * the others the write price. So each of the lists adds up to the amount paid. Pure.
  */
 
 import type { Model } from '../providers/models.ts'
@@ -13,7 +13,7 @@ import type { Timeline, TimelineCall } from './timeline.ts'
 
 export type RentRow = {
   name: string
-  /** Tokens times the calls that carried them. */
+  /** Tokens times the calls that contained them. */
   tokens: number
   dollars: number
   /** Dollars saved on the same texts: the tokens that edits removed from these calls. */

@@ -1,7 +1,7 @@
 /**
- * The edits that the engine itself makes so that a view is legal whatever happens to the agent: results for calls
- * that were interrupted, late results as plain text, no empty messages, no blank texts where the provider refuses
- * them. They are recorded and explained like any other edit.
+ * The edits that the engine itself makes so that a view is always legal: results for calls that were interrupted, late
+ * results as plain text, no empty messages, no blank texts where the provider refuses them. They are recorded and
+ * explained like any other edit.
  */
 import { textOf } from '../model/leaves.ts'
 import type { Dialect, Edit, Message, Part, ToolResultPart } from '../model/types.ts'
@@ -12,7 +12,7 @@ export type Repair = Pick<Edit, 'target' | 'replacement' | 'why'>
 
 export const EMPTY = '[empty message]'
 
-/** The edits that are needed when `message` becomes entry number `entry`, directly behind the last one. */
+/** The edits that are needed when `message` becomes entry number `entry`, directly after the last one. */
 export function repairsFor(message: Message, entry: number, calls: Calls, dialect: Dialect): Repair[] {
   const { interrupted, late } = calls.check(message)
   const repairs: Repair[] = []

@@ -20,8 +20,8 @@ export function isServerClear<T extends Edit>(edit: T): edit is T & { target: Pa
 }
 
 /**
- * The calls whose results we must ask the provider to clear; undefined if the client asks itself and nobody has undone
- * a clear. From the first undo on we tell the provider what to clear, in place of the client.
+ * The calls whose results we must ask the provider to clear; undefined if the client asks itself and no clear was
+ * undone. From the first undo on we tell the provider what to clear, in place of the client.
  */
 export function clearsToAsk(fold: Readonly<Fold>): string[] | undefined {
   if (fold.serverClears === 0) return undefined
@@ -83,7 +83,7 @@ export function activeClears(fold: Readonly<Fold>): string[] {
 type Switch = Extract<Event, { type: 'revert' | 'reapply' }>
 
 /**
- * Undoing one of these edits also undoes those behind it, and redoing one redoes those before it, so they stay one run.
+ * Undoing one of these edits also undoes those after it, and redoing one redoes those before it, so they stay one run.
  */
 export function asOneRun(fold: Fold, event: Switch): Switch {
   const isUndo = event.type === 'revert'

@@ -6,7 +6,7 @@ import { type Counter, messageBytes, messageTokens } from '../model/tokens.ts'
 import type { Message, PartTarget } from '../model/types.ts'
 import type { ActiveEdit } from './edits.ts'
 
-/** The messages shown for one entry, or for the entries of one outermost range edit, and the insertions behind them. */
+/** The messages shown for one entry, or for the entries of one outermost range edit, and the insertions after them. */
 export type Slot = {
   from: number
   to: number
@@ -68,7 +68,7 @@ export function newSlot({ from, to }: Span, messages: Message[], range?: string)
   return { from, to, range, messages, tokens: undefined, bytes: undefined, gone: false }
 }
 
-/** The slot that holds an entry. A slot holds at least one entry, so it is never behind the index of the entry. */
+/** The slot that holds an entry. A slot holds at least one entry, so its index is at most the number of the entry. */
 export function slotOf({ slots }: Inner, entry: number): number {
   let low = 0
   let high = Math.max(0, Math.min(slots.length - 1, entry)) | 0

@@ -1,6 +1,6 @@
 /**
- * How the conversation of a client relates to the one in the ledger: it continues, or it went back and took another
- * path. Messages are compared by their content, not by time, form of the content, or cache marks.
+ * How the conversation of a client relates to the one in the ledger: it continues, or it went back and continued
+ * differently. Messages are compared by their content, not by time, form of the content, or cache marks.
  */
 
 import { isRecord } from '../model/json.ts'
@@ -40,7 +40,7 @@ export function inPresentForm(fold: Fold, incoming: readonly Message[]): Message
   return presentForm(slots(fold), fold, incoming)
 }
 
-/** The same for a conversation that ends before the ledger does, continues behind it, or lacks the system prompt. */
+/** The same for a conversation that ends before the ledger does, continues after it, or lacks the system prompt. */
 export function inPresentFormUpTo(fold: Fold, incoming: readonly Message[]): Message[] {
   const lacking = leadingSystem(incoming) > 0 ? 0 : leadingSystem(fold.entries)
   const whole = [...fold.entries.slice(0, lacking).map(({ message }) => message), ...incoming]

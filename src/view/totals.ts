@@ -1,6 +1,6 @@
 /**
- * A session in a few numbers, for lists: how long it is, how much of it is shown, and what it cost with our edits and
- * without them. Pure; the numbers come from its timeline.
+ * A session in a few numbers, for lists: its length, the shown part, and the cost with our edits and without them.
+ * Pure; the numbers come from its timeline.
  */
 import { boundedTo, headOf, localDay, onOneLine } from '../model/text.ts'
 import type { Timeline } from './timeline.ts'
@@ -12,7 +12,7 @@ export type Summary = {
   /** Requests of the user, and calls of the model. */
   turns: number
   calls: number
-  /** Messages at the beginning that another session has: it has paid for their calls. */
+  /** Messages at the beginning that are shared with another session, which has paid for their calls. */
   carried: number
   edits: number
   /** Tokens in the provider's count, for the next call: the whole original conversation, and the messages shown. */
@@ -115,7 +115,7 @@ export function dayOf(at: number): string {
   return at === 0 ? 'unknown' : localDay(at)
 }
 
-/** Shortens a long series: keeps the largest value of each stretch. */
+/** Shortens a long series: keeps the largest value of each section. */
 export function inSteps(values: readonly number[], most: number): number[] {
   if (values.length <= most) return [...values]
   return Array.from({ length: most }, (_, i) => {
