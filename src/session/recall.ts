@@ -18,12 +18,11 @@ import type { Message, Part } from '../model/types.ts'
 import type { Place } from '../recall/index.ts'
 import type { Found, SearchOptions } from '../recall/search.ts'
 import { snippetOf } from '../recall/snippet.ts'
-import { type ActiveEdit, contains, isRange } from '../view/edits.ts'
+import { type ActiveEdit, contains, isRange, type PartEdit } from '../view/edits.ts'
 import { editsInside, type Fold, isVisible } from '../view/fold.ts'
 import { hiderAmong } from '../view/hidden.ts'
 import { editsInForce } from '../view/in-force.ts'
 import { partId, shownPart } from '../view/shown-texts.ts'
-import type { PartEdit } from '../view/slots.ts'
 
 export type RecallOptions = Partial<SearchOptions>
 

@@ -7,7 +7,7 @@
  * clean tail, never a gap. It is never put back. Reasoning that is produced later is signed together with the change.
  */
 
-import type { Edit, Event, Message, Target } from '../model/types.ts'
+import type { Edit, Event, Message, PartTarget, Target } from '../model/types.ts'
 import type { Model } from '../providers/models.ts'
 import { editsInside, type Fold, isVisible } from './fold.ts'
 import { isServerClear } from './server-clears.ts'
@@ -17,7 +17,7 @@ export const STALE = 'stale-reasoning'
 
 type Place = { entry: number; part: number }
 
-type LeftOut = Pick<Edit, 'target' | 'replacement' | 'by' | 'why'> & { mark: string }
+type LeftOut = Pick<Edit, 'replacement' | 'by' | 'why'> & { target: PartTarget; mark: string }
 
 /** `until`: reasoning in entries before this one was produced before the change was sent. */
 type Change = Place & { until: number; byPolicy: boolean; isSent: boolean }
@@ -62,7 +62,6 @@ export class StaleReasoning {
   /** All stale reasoning is left out and the rest is sent: only later changes count from now on. */
   settle(): void {
     this.#changes = []
-    this.#waiting = []
   }
 
   #sent(): void {
@@ -95,17 +94,12 @@ function editsOf(fold: Fold, event: Event): Edit[] {
   return event.edits.map(id => fold.records.get(id)!.edit)
 }
 
-/** The reasoning of an entry that is still sent. */
+/** The reasoning of an entry that is still sent: it is never rewritten, so every edit of it drops it. */
 function shownReasoning(fold: Fold, entry: number): Place[] {
   if (!isVisible(fold, entry)) return []
-  const edits = editsInside(fold, entry)
-  const dropped = new Set(edits.flatMap(({ target, replacement }) => (replacement === null ? partOf(target) : [])))
+  const edited = new Set(editsInside(fold, entry).map(({ target }) => target.part))
   const parts = fold.entries[entry]?.message?.parts ?? []
-  return parts.flatMap(({ type }, part) => (type === 'reasoning' && !dropped.has(part) ? [{ entry, part }] : []))
-}
-
-function partOf(target: Target): number | [] {
-  return target.type === 'part' ? target.part : []
+  return parts.flatMap(({ type }, part) => (type === 'reasoning' && !edited.has(part) ? [{ entry, part }] : []))
 }
 
 /**
@@ -126,8 +120,8 @@ function placeOf(target: Target): Place {
 }
 
 /** A sentence about the reasoning that is lost. */
-export function explainStale(fold: Fold, edits: readonly { target: Target }[]): string {
-  const running = edits.filter(({ target }) => target.type === 'part' && target.entry > fold.lastUser).length
+export function explainStale(fold: Fold, edits: readonly { target: PartTarget }[]): string {
+  const running = edits.filter(({ target }) => target.entry > fold.lastUser).length
   const blocks = edits.length === 1 ? '1 block' : `${edits.length} blocks`
   return `left out ${blocks} of reasoning, ${running} of the running turn: the provider bound them to text that has changed`
 }
@@ -156,10 +150,5 @@ function beginsTurn({ entries }: Fold, entry: number): boolean {
 /** The last entry of the running turn that shows reasoning; −1 if none does. */
 export function lastRunningReasoning(fold: Fold): number {
   const start = turnStart(fold)
-  for (let at = fold.reasoning.length - 1; at >= 0; at--) {
-    const entry = fold.reasoning[at]!
-    if (entry <= start) return -1
-    if (shownReasoning(fold, entry).length > 0) return entry
-  }
-  return -1
+  return fold.reasoning.findLast(entry => entry > start && shownReasoning(fold, entry).length > 0) ?? -1
 }

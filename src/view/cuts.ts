@@ -65,7 +65,7 @@ export function stretchBefore(
   const found: Stretch[] = []
   let from: number | undefined = start
   for (const end of [...pinnedEntries(fold).filter(pinned => pinned >= start && pinned < entry), entry]) {
-    const to: number | undefined = from === undefined ? undefined : lastCutBefore(fold, end, model)
+    const to = lastCutBefore(fold, end, model)
     if (from !== undefined && to !== undefined && from <= to) found.push({ from, to })
     from = firstStartFrom(fold, end + 1)
   }

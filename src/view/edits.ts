@@ -13,13 +13,16 @@ import type { Edit, EntryTarget, Message, Part, PartTarget, Target } from '../mo
 /** An edit in force; `order` grows with each application, so that later is larger. */
 export type ActiveEdit = Edit & { order: number }
 
+/** An edit in force of a part, or of a text in it. */
+export type PartEdit = ActiveEdit & { target: PartTarget }
+
 type Place = readonly [entry: number, part: number, leaf: number, char: number]
 type Interval = { start: Place; end: Place }
 
 const FIRST = -1
-const LAST = Number.MAX_SAFE_INTEGER
+const LAST = Number.MAX_SAFE_INTEGER - 1
 /** Behind everything in an entry, yet before the next entry: the place of insertions. */
-const BEHIND = Number.POSITIVE_INFINITY
+const BEHIND = Number.MAX_SAFE_INTEGER
 
 type Relation = 'disjoint' | 'inside' | 'around' | 'same' | 'overlapping'
 
@@ -39,7 +42,7 @@ export function relate(a: Target, b: Target): Relation {
 /** Throws when a target would overlap one of the active edits in part, naming both. */
 export function assertLaminar(id: string, target: Target, others: Iterable<Edit>): void {
   for (const other of others) {
-    if (!mayOverlap(target, other.target) || relate(target, other.target) !== 'overlapping') continue
+    if (relate(target, other.target) !== 'overlapping') continue
     throw new PalimpsestError(
       'EDITS_OVERLAP',
       `overlapping edits: ${id} (${describeTarget(target)}) and ${other.id} (${describeTarget(other.target)}). ` +
@@ -47,12 +50,6 @@ export function assertLaminar(id: string, target: Target, others: Iterable<Edit>
       { edits: [id, other.id] },
     )
   }
-}
-
-/** Only edits of whole entries, or two inside one entry, can overlap in part. */
-function mayOverlap(a: Target, b: Target): boolean {
-  if (a.type === 'part' && b.type === 'part') return a.entry === b.entry
-  return isRange(a) && isRange(b)
 }
 
 /** The entries that a target touches, first and last. */
@@ -134,27 +131,19 @@ export function describeTarget(target: Target): string {
  * The visible form of an entry under the active edits inside it; `undefined` when nothing is left. Parts that no edit
  * touches are the same objects.
  */
-export function renderEntry(message: Message, edits: readonly ActiveEdit[]): Message | undefined {
+export function renderEntry(message: Message, edits: readonly PartEdit[]): Message | undefined {
   if (edits.length === 0) return message
-  const byPart = new Map<number, ActiveEdit[]>()
-  for (const edit of edits) {
-    if (edit.target.type !== 'part') continue
-    const list = byPart.get(edit.target.part)
-    if (list) list.push(edit)
-    else byPart.set(edit.target.part, [edit])
-  }
-  const parts: Part[] = []
-  message.parts.forEach((part, index) => {
+  const byPart = Map.groupBy(edits, ({ target }) => target.part)
+  const parts = message.parts.flatMap((part, index) => {
     const own = byPart.get(index)
-    const shown = own ? renderPart(part, own) : part
-    if (shown) parts.push(shown)
+    return own ? (renderPart(part, own) ?? []) : part
   })
   return parts.length === 0 ? undefined : { ...message, parts }
 }
 
 /** The edits of a family that lie inside no other edit: the ones that show. */
 export function outermost<T extends ActiveEdit>(edits: readonly T[]): T[] {
-  return edits.filter(edit => !edits.some(other => other !== edit && hides(other, edit)))
+  return edits.filter(edit => !edits.some(other => hides(other, edit)))
 }
 
 /** The ranges of a laminar family that lie inside no other range, in order. */
@@ -177,12 +166,12 @@ function hides(outer: ActiveEdit, inner: ActiveEdit): boolean {
   return relation === 'around' || (relation === 'same' && outer.order > inner.order)
 }
 
-function renderPart(part: Part, edits: readonly ActiveEdit[]): Part | undefined {
+function renderPart(part: Part, edits: readonly PartEdit[]): Part | undefined {
   const shown = outermost(edits)
-  const whole = shown.find(edit => edit.target.type === 'part' && edit.target.leaf === undefined)
-  if (whole) return replacePart(part, whole)
-  const byLeaf = Map.groupBy(shown, edit => (edit.target.type === 'part' ? (edit.target.leaf ?? 0) : 0))
-  const last = shown.reduce((a, b) => (a.order > b.order ? a : b))
+  const last = shown.at(-1)!
+  // An edit of the whole part hides all others of the part.
+  if (last.target.leaf === undefined) return replacePart(part, last)
+  const byLeaf = Map.groupBy(shown, ({ target }) => target.leaf!)
   return { ...withLeaves(part, (text, leaf) => renderLeaf(text, byLeaf.get(leaf) ?? [])), edit: last.id }
 }
 
@@ -209,28 +198,22 @@ function withStubs(text: string, part: Part): string {
   const stubs = imagesIn(part)
     .map(imageStub)
     .filter(stub => !text.includes(stub))
-  return stubs.length === 0 ? text : [...(text === '' ? [] : [text]), ...stubs].join('\n')
+  return [...(text === '' ? [] : [text]), ...stubs].join('\n')
 }
 
-function renderLeaf(text: string, edits: readonly ActiveEdit[]): string {
-  const whole = edits.find(edit => edit.target.type === 'part' && !edit.target.span)
-  if (whole) return asText(whole)
-  const spans = edits.map(edit => ({ edit, span: spanOf(edit.target) })).sort((a, b) => a.span[0] - b.span[0])
+function renderLeaf(text: string, edits: readonly PartEdit[]): string {
   let shown = ''
   let done = 0
-  for (const { edit, span } of spans) {
+  const spans = edits.map(edit => ({ edit, span: edit.target.span ?? [0, text.length] }))
+  for (const { edit, span } of spans.sort((a, b) => a.span[0]! - b.span[0]!)) {
     shown += text.slice(done, span[0]) + asText(edit)
-    done = span[1]
+    done = span[1]!
   }
   return shown + text.slice(done)
 }
 
 function asText({ replacement }: Edit): string {
   return typeof replacement === 'string' ? replacement : ''
-}
-
-export function spanOf(target: Target): [number, number] {
-  return target.type === 'part' && target.span ? target.span : [0, 0]
 }
 
 function intervalOf(target: Target): Interval {
@@ -257,7 +240,7 @@ function intervalInPart({ entry, part, leaf, span }: PartTarget): Interval {
 function compare(a: Place, b: Place): number {
   for (let i = 0; i < 4; i++) {
     const difference = a[i]! - b[i]!
-    if (difference !== 0 && !Number.isNaN(difference)) return difference
+    if (difference !== 0) return difference
   }
   return 0
 }

@@ -34,12 +34,12 @@ export function explainView(fold: Fold): ExplainedSlot[] {
   const ids = idsByEntry(fold)
   const made = editsBySlot(fold)
   return slots(fold).map(({ from, to, range, messages }, index) => {
-    const own = range === undefined ? (ids.get(from) ?? []) : []
+    const own = ids.get(from) ?? []
     const explained = messages.map((message, i) => ({
       message,
       tokens: messageTokens(message, fold.count),
       // Only the first message of a slot can be the entry's own: the others were inserted behind it.
-      ids: message.parts.map((_, part) => (i === 0 && own.length === message.parts.length ? own[part] : undefined)),
+      ids: message.parts.map((_, part) => (i === 0 ? own[part] : undefined)),
     }))
     return {
       from,

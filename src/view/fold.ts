@@ -17,6 +17,7 @@ import {
   isRange,
   messagesOf,
   outermostRanges,
+  type PartEdit,
   renderEntry,
 } from './edits.ts'
 import { callsIn } from './legality.ts'
@@ -27,7 +28,6 @@ import {
   type Inner,
   newSlot,
   offsetOf,
-  type PartEdit,
   replaceIn,
   type Slot,
   type Span,
@@ -141,9 +141,6 @@ export function addEntry(fold: Fold, entry: Entry): void {
   inner.uncounted.push(slot)
   inner.unweighed.push(slot)
   fold.changedFrom = Math.min(fold.changedFrom, inner.flat.length)
-  if (inner.offsetsUpTo === inner.slots.length - 2) {
-    inner.offsets[++inner.offsetsUpTo] = inner.flat.length
-  }
   inner.flat.push(...slot.messages)
   fold.version++
 }
@@ -258,27 +255,20 @@ export function tryEvent(
 ): () => void {
   const { inner, records } = fold
   const { orders, groups } = inner
-  const ids = event.type === 'edit' ? event.edits.map(({ id }) => id) : event.edits
-  const before = ids.map(id => ({ id, active: activeEdit(fold, id), record: records.get(id) }))
+  const edits = event.type === 'edit' ? event.edits : event.edits.map(id => recordOf(fold, id).edit)
+  const before = edits.map(({ id }) => ({ id, record: records.get(id) }))
+  const lists = new Map(edits.map(({ target }) => listFor(inner, target)).map(list => [list, [...list]]))
   applyEvent(fold, event, { seq, at: 0 })
   return () => {
-    for (const { id, active, record } of before) {
-      const { target } = records.get(id)!.edit
-      const list = listFor(inner, target)
-      const others = list.filter(other => other.id !== id)
-      list.splice(0, list.length, ...[...others, ...(active ? [active] : [])].sort((a, b) => a.order - b.order))
+    for (const { id, record } of before) {
       if (record) records.set(id, record)
       else records.delete(id)
-      if (isRange(target)) inner.outer = outermostRanges(inner.ranges)
-      refresh(fold, entriesOf(target).from, entriesOf(target).to)
     }
+    for (const [list, old] of lists) list.splice(0, list.length, ...old)
+    inner.outer = outermostRanges(inner.ranges)
+    for (const { target } of edits) refresh(fold, entriesOf(target).from, entriesOf(target).to)
     Object.assign(inner, { orders, groups })
   }
-}
-
-function activeEdit(fold: Fold, id: string): ActiveEdit | undefined {
-  const record = fold.records.get(id)
-  return record && listFor(fold.inner, record.edit.target).find(other => other.id === id)
 }
 
 /** The record of an edit, or an error that lists the existing ids. */

@@ -38,8 +38,9 @@ export function withoutHidden(fold: Readonly<Fold>, entry: number, message: Mess
   return parts.every((part, index) => part === message.parts[index]) ? message : { ...message, parts }
 }
 
-export function coveredPart({ type, ...part }: Part): Part {
-  if (type === 'tool-call' && 'input' in part) return { type, id: part.id, name: part.name, input: { hidden: HIDDEN } }
-  if (type === 'tool-result' && 'output' in part) return { type, id: part.id, name: part.name, output: HIDDEN }
+export function coveredPart(part: Part): Part {
+  const { type } = part
+  if (type === 'tool-call') return { type, id: part.id, name: part.name, input: { hidden: HIDDEN } }
+  if (type === 'tool-result') return { type, id: part.id, name: part.name, output: HIDDEN }
   return { type: 'text', text: HIDDEN }
 }

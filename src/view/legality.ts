@@ -124,9 +124,9 @@ export function checkSize(bytes: number, maxBytes: number): Violation[] {
 export function waitingCalls(messages: readonly Message[]): string[] {
   let i = messages.length - 1
   const answered = new Set<string>()
-  for (; i >= 0 && messages[i]!.role === 'tool'; i--) for (const { id } of resultsIn(messages[i]!)) answered.add(id)
+  for (; messages[i]?.role === 'tool'; i--) for (const { id } of resultsIn(messages[i]!)) answered.add(id)
   const open: string[] = []
-  for (; i >= 0 && messages[i]!.role === 'assistant'; i--) {
+  for (; messages[i]?.role === 'assistant'; i--) {
     const ids = callsIn(messages[i]!).map(({ id }) => id)
     open.unshift(...ids.filter(id => !answered.has(id)))
   }
@@ -244,13 +244,13 @@ function isEmptied(part: Part, dialect: Dialect): boolean {
 }
 
 /** The providers that refuse an answer that is nothing but reasoning. */
-function refusesBareReasoning(dialect: Dialect | undefined): boolean {
+function refusesBareReasoning(dialect: Dialect | undefined): dialect is 'openai-responses' | 'openai-chat' {
   return dialect === 'openai-responses' || dialect === 'openai-chat'
 }
 
 /** The texts that an edit has emptied and that reasoning led to, where nothing else is left of that. */
 export function hangingIn({ role, parts }: Message, dialect: Dialect | undefined): Part[] {
-  if (dialect === undefined || role !== 'assistant' || !refusesBareReasoning(dialect)) return []
+  if (role !== 'assistant' || !refusesBareReasoning(dialect)) return []
   return parts.filter((part, i) => {
     if (!isEmptied(part, dialect) || parts[i - 1]?.type !== 'reasoning') return false
     const next = parts.slice(i).find(other => !isEmptied(other, dialect))

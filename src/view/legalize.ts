@@ -66,7 +66,7 @@ function repairShape(message: Message, dialect: Dialect | undefined): Message[] 
   if (message.parts.length > 0 && message.parts.every(isFine)) return [message]
   const parts = message.parts.flatMap(part => {
     if (hanging.has(part)) return [{ ...part, text: EMPTY }]
-    return blank.has(part) ? [] : [isWellFormed(part) ? part : wellFormed(part)]
+    return blank.has(part) ? [] : [wellFormed(part)]
   })
   if (parts.length > 0) return [{ ...message, parts }]
   return message.role === 'tool' ? [] : [{ ...message, parts: [{ type: 'text', text: EMPTY }] }]
@@ -128,7 +128,7 @@ function withoutResults(message: Message): Message {
   const parts = message.parts.flatMap(part =>
     part.type === 'tool-result' ? resultAsText(part, `Result of ${part.name}`) : [part],
   )
-  return { ...rest, role: message.role === 'tool' ? 'user' : message.role, parts }
+  return { ...rest, role: 'user', parts }
 }
 
 /** Turns a second call with the same id into text; its result then becomes text too. */

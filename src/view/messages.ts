@@ -97,7 +97,7 @@ function checkJson(value: unknown, part: number, check: (text: string, part: num
   if (value === null || typeof value !== 'object') return 0
   if (depth > MAX_DEPTH) fail(`a value is nested more than ${MAX_DEPTH} levels deep, or inside itself`, { part })
   let size = 0
-  for (const inner of Array.isArray(value) ? value : Object.values(value)) {
+  for (const inner of Object.values(value)) {
     size += checkJson(inner, part, check, depth + 1)
     if (size > MAX_PART) throw tooLarge(size, part)
   }
@@ -175,7 +175,7 @@ export class Calls {
   /** Throws if a message does not fit the messages before it; returns the calls that it leaves without a result. */
   check(message: Message): { interrupted: string[]; late: Late[] } {
     if (message.role === 'tool') return { interrupted: [], late: this.#checkResults(message) }
-    if (message.role === 'assistant') this.#checkCalls(message)
+    this.#checkCalls(message)
     const goesOn = message.role === 'assistant' && !this.#answering
     return { interrupted: goesOn ? [] : this.open, late: [] }
   }

@@ -8,9 +8,8 @@
 
 import { leavesOf } from '../model/leaves.ts'
 import type { Message, Part } from '../model/types.ts'
-import { outermost, renderEntry, spanOf } from './edits.ts'
+import { outermost, type PartEdit, renderEntry } from './edits.ts'
 import { editsInside, type Fold, isVisible, peek, slots } from './fold.ts'
-import type { PartEdit } from './slots.ts'
 
 /** A stretch of shown text and the stretch of the original that it replaces. */
 export type Piece = { from: number; to: number; original: [start: number, end: number]; literal: boolean }
@@ -170,7 +169,7 @@ function piecesOf(text: string, original: string, edits: readonly PartEdit[]): P
     return { pieces: [replaced(text, original.length)], replaced: 'leaf' }
   }
   const spans = edits
-    .map(edit => ({ span: spanOf(edit.target), length: String(edit.replacement ?? '').length }))
+    .map(edit => ({ span: edit.target.span!, length: String(edit.replacement ?? '').length }))
     .sort((a, b) => a.span[0] - b.span[0])
   const pieces: Piece[] = []
   let at = 0

@@ -3,8 +3,8 @@
  * rebuilds only the slots that it touches, and only new slots are counted.
  */
 import { type Counter, messageBytes, messageTokens } from '../model/tokens.ts'
-import type { Message, PartTarget } from '../model/types.ts'
-import type { ActiveEdit } from './edits.ts'
+import type { Message } from '../model/types.ts'
+import type { ActiveEdit, PartEdit } from './edits.ts'
 
 /** The messages shown for one entry, or for the entries of one outermost range edit, and the insertions after them. */
 export type Slot = {
@@ -19,9 +19,6 @@ export type Slot = {
 }
 
 export type Span = { from: number; to: number }
-
-/** An active edit of a part of an entry. */
-export type PartEdit = ActiveEdit & { target: PartTarget }
 
 export type Inner = {
   slots: Slot[]

@@ -5,7 +5,7 @@
 
 import { isRecord } from '../model/json.ts'
 import type { Edit, Message, Part } from '../model/types.ts'
-import { type ActiveEdit, renderEntry } from './edits.ts'
+import { type PartEdit, renderEntry } from './edits.ts'
 import { editsInside, type Fold, slots } from './fold.ts'
 import { leadingSystem } from './messages.ts'
 import { isServerClear } from './server-clears.ts'
@@ -63,14 +63,14 @@ function presentForm(of: readonly Readonly<Slot>[], fold: Fold, incoming: readon
 }
 
 /** The edits of an entry that change what is sent. Results that the provider clears itself are sent whole. */
-function editsSent(fold: Fold, entry: number): readonly ActiveEdit[] {
+function editsSent(fold: Fold, entry: number): readonly PartEdit[] {
   return editsInside(fold, entry).filter(edit => !isServerClear(edit))
 }
 
-const rendered = new WeakMap<Message, { edits: readonly ActiveEdit[]; shown: Message | undefined }>()
+const rendered = new WeakMap<Message, { edits: readonly PartEdit[]; shown: Message | undefined }>()
 
 /** As renderEntry, but the same message with the same edits returns the same object. */
-function render(message: Message, edits: readonly ActiveEdit[]): Message | undefined {
+function render(message: Message, edits: readonly PartEdit[]): Message | undefined {
   if (edits.length === 0) return message
   const known = rendered.get(message)
   if (known?.edits.length === edits.length && known.edits.every((edit, i) => edit === edits[i])) return known.shown

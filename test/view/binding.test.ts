@@ -1,7 +1,7 @@
 /** Which reasoning no longer fits what precedes it, and where the running turn begins. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Edit, Event, Message, Part, Target } from '../../src/model/types.ts'
+import type { Edit, Event, Message, Part, PartTarget, Target } from '../../src/model/types.ts'
 import {
   explainStale,
   lastRunningReasoning,
@@ -23,7 +23,7 @@ const thinks = (...parts: Part[]): Message => ({
 const [call, result] = bash('ls', 'a') as [Message, Message]
 
 const entry = (message: Message): Event => ({ type: 'entry', message })
-const part = (at: number, index = 0): Target => ({ type: 'part', entry: at, part: index })
+const part = (at: number, index = 0): PartTarget => ({ type: 'part', entry: at, part: index })
 const range = (from: number, to: number): Target => ({ type: 'range', from, to })
 const USED: Event = { type: 'usage', usage: { input: 1 } }
 
@@ -163,6 +163,9 @@ test('a provider that refuses some reasoning gets none', () => {
   const all = leaveOutAll(fold, 'refused')
   assert.deepEqual(places(all), ['3.0'])
   assert.deepEqual(all[0]?.why, 'refused')
+  const two = thinks({ type: 'reasoning', text: 'well' }, text('b'))
+  const dropped = played(entry(user('a')), entry(two), edit(part(1), { replacement: null }), edit(part(1, 2)))
+  assert.deepEqual(places(leaveOutAll(dropped.fold, 'refused')), ['1.1'])
 })
 
 test('what is left out is told, with how much of it is of the running turn', () => {
@@ -216,5 +219,7 @@ describe('the running turn', () => {
     const drop = edit(part(3), { replacement: null })
     applyEvent(two, drop, { seq: 9, at: 9 })
     assert.equal(lastRunningReasoning(two), 1, 'the other one was dropped')
+    const own = thinks(text('a')).parts
+    assert.equal(lastRunningReasoning(foldOf({ role: 'user', parts: own })), -1, 'the request is not part of it')
   })
 })

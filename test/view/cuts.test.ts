@@ -4,7 +4,7 @@ import type { Message, Part } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
 import { endsWhole, firstEntry, firstStartFrom, isCut, lastCutBefore, stretchBefore } from '../../src/view/cuts.ts'
-import { createFold } from '../../src/view/fold.ts'
+import { addEntry, createFold } from '../../src/view/fold.ts'
 import { checkView, waitingCalls } from '../../src/view/legality.ts'
 import { session as anySession } from '../laws/sessions.ts'
 import { bash, says, step, user } from '../policies/talk.ts'
@@ -97,6 +97,27 @@ describe('a cut', () => {
     assert.equal(lastCutBefore(fold, 4), 0)
   })
 
+  test('in a running loop counts an entry that is not loaded as one that begins with reasoning', () => {
+    const unloaded = (at: number, ...messages: Message[]) => {
+      const fold = createFold(words => words.length)
+      for (const [seq, message] of messages.entries())
+        addEntry(fold, { seq, at: seq, role: message.role, message: seq === at ? undefined : message })
+      return fold.entries.flatMap((_, entry) => (isCut(fold, entry) ? [entry] : []))
+    }
+    const plain = [user('go'), says('a'), says('b'), says('c')]
+    assert.deepEqual(unloaded(-1, ...plain), [0, 1, 2])
+    assert.deepEqual(unloaded(1, ...plain), [0], 'the loop may have begun with reasoning')
+    const began = plain.with(1, thinking('hm', says('a')))
+    assert.deepEqual(unloaded(-1, ...began), [0])
+    assert.deepEqual(unloaded(2, ...began), [0, 1], 'what is left may begin with reasoning')
+  })
+
+  test('behind the reasoning that a running loop began with needs other reasoning behind it', async () => {
+    const began = thinking('hm', says('a'))
+    assert.deepEqual(cutsOf(await open([user('go'), began, says('b')])), [0])
+    assert.deepEqual(cutsOf(await open([user('go'), began, thinking('well', says('b'))])), [0, 1])
+  })
+
   test('is nowhere before reasoning that is still sent, on models that bind it', async () => {
     const [first, result] = bash('1', 'ok')
     const session = await open([user('go'), says('a'), thinking('hm', first!), result!, says('b')], 'claude-opus-5-5')
@@ -139,6 +160,18 @@ describe('a stretch', () => {
     assert.deepEqual(stretchBefore(session.fold, 8), { from: 1, to: 2 })
     await session.pin(2)
     assert.deepEqual(stretchBefore(session.fold, 8), { from: 5, to: 6 })
+  })
+
+  test('is the first of two with as many tokens, and ends where no step can begin', async () => {
+    const same = [user('go'), says('one'), user('go'), says('one'), user('end'), says('bye')]
+    const session = await open(same)
+    await session.pin(2)
+    assert.deepEqual(stretchBefore(session.fold, 5), { from: 0, to: 1 })
+    assert.deepEqual(stretchBefore(session.fold, 5, { start: 3 }), { from: 3, to: 4 })
+    await session.pin(4)
+    assert.deepEqual(stretchBefore(session.fold, 5, { start: 3 }), { from: 3, to: 3 }, 'a pin after the first')
+    assert.deepEqual(stretchBefore(session.fold, 4, { start: 2 }), { from: 3, to: 3 }, 'a pin at the start')
+    assert.deepEqual(stretchBefore(session.fold, 2, { start: 2 }), undefined)
   })
 
   test('takes whole range edits in, or none of them', async () => {

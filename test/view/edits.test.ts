@@ -1,9 +1,10 @@
 /** The places of edits, their relations, and what they show of an entry. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Edit, Message, Part, Target } from '../../src/model/types.ts'
+import { imageStub } from '../../src/model/leaves.ts'
+import type { Edit, Message, Part, PartTarget, Target } from '../../src/model/types.ts'
 import {
-  type ActiveEdit,
+  assertLaminar,
   contains,
   describeTarget,
   entriesOf,
@@ -20,17 +21,18 @@ import { toEdit } from '../../src/view/proposal.ts'
 import { user } from '../policies/talk.ts'
 
 const range = (from: number, to: number): Target => ({ type: 'range', from, to })
-const part = (entry: number, index: number, leaf?: number, span?: [number, number]): Target => {
+const part = (entry: number, index: number, leaf?: number, span?: [number, number]): PartTarget => {
   return { type: 'part', entry, part: index, ...(leaf === undefined ? {} : { leaf }), ...(span ? { span } : {}) }
 }
 const after = (entry: number): Target => ({ type: 'after', entry })
 
 let order = 0
-function active(target: Target, replacement: Edit['replacement'] = 'X', id = `e${order}`): ActiveEdit {
-  return { id, target, replacement, by: 'user', why: 'test', saved: 0, order: order++ }
+function active<T extends Target>(target: T, replacement: Edit['replacement'] = 'X', id = `e${order}`) {
+  return { id, target, replacement, by: 'user' as const, why: 'test', saved: 0, order: order++ }
 }
 
 describe('two targets', () => {
+  const MIRRORED: Partial<Record<ReturnType<typeof relate>, string>> = { inside: 'around', around: 'inside' }
   const cases: [Target, Target, ReturnType<typeof relate>][] = [
     [range(0, 3), range(1, 2), 'around'],
     [range(1, 2), range(0, 3), 'inside'],
@@ -59,8 +61,24 @@ describe('two targets', () => {
     [after(1), part(1, 9), 'disjoint'],
   ]
   for (const [a, b, relation] of cases) {
-    test(`${describeTarget(a)} is ${relation} to ${describeTarget(b)}`, () => assert.equal(relate(a, b), relation))
+    test(`${describeTarget(a)} is ${relation} to ${describeTarget(b)}`, () => {
+      assert.equal(relate(a, b), relation)
+      assert.equal(relate(b, a), MIRRORED[relation] ?? relation, 'the other way round')
+    })
   }
+})
+
+test('edits that overlap in part are refused, with the names of both', () => {
+  const others = [active(part(0, 0, 0, [2, 5]), 'X', 'old'), active(range(3, 6), 'X', 'cut')]
+  const refused = (target: Target) =>
+    assert.throws(() => assertLaminar('new', target, others), { code: 'EDITS_OVERLAP' })
+  refused(part(0, 0, 0, [4, 7]))
+  refused(range(2, 4))
+  for (const target of [range(4, 5), range(0, 6), part(0, 0, 0, [5, 7]), part(0, 0), part(1, 0, 0, [4, 7])])
+    assertLaminar('new', target, others)
+  assert.throws(() => assertLaminar('new', range(2, 4), others), {
+    message: /^overlapping edits: new \(entries 2–4\) and cut \(entries 3–6\)\. Choose a target that/,
+  })
 })
 
 describe('a target', () => {
@@ -155,13 +173,28 @@ describe('an entry', () => {
       { ...result, output: 'short', edit: 'b' },
       { type: 'text', text: '[image]', edit: 'c' },
     ])
-    const misplaced = renderEntry(mixed, [active(part(0, 1), { input: {} })])
-    assert.equal(misplaced?.parts[1], result, 'an input is for a call')
+    const misplaced = renderEntry(mixed, [active(part(0, 1), { input: {} }), active(part(0, 0), { messages: [] })])
+    assert.deepEqual(misplaced?.parts.slice(0, 2), [call, result], 'an input is for a call, and messages for entries')
   })
 
-  test('insertions and ranges do not touch its parts', () => {
-    const shown = renderEntry(message, [active(after(0)), active(part(0, 1), null)])
-    assert.deepEqual(shown?.parts, [{ type: 'text', text: 'abcdefghij' }])
+  test('a text for a result names the images that it replaces, unless it names them itself', () => {
+    const stub = imageStub({ type: 'image', mediaType: 'image/png', data: 'AA' })
+    const result: Part = { type: 'tool-result', id: 'c', name: 'bash', output: [{ type: 'text', text: 'long' }, image] }
+    const shown = (text: string) => {
+      const [only] = renderEntry({ role: 'tool', parts: [result] }, [active(part(0, 0), text)])!.parts
+      return only?.type === 'tool-result' && only.output
+    }
+    assert.equal(shown('short'), `short\n${stub}`)
+    assert.equal(shown(''), stub)
+    assert.equal(shown(`see ${stub}`), `see ${stub}`)
+  })
+
+  test('the texts of a part are replaced each alone, and one that is dropped leaves nothing', () => {
+    const input = { path: 'abcdef', content: 'ghijkl', mode: 'x' }
+    const call: Part = { type: 'tool-call', id: 'c', name: 'write', input }
+    const edits = [active(part(0, 0, 0, [2, 4]), null), active(part(0, 0, 0, [6, 6]), '!'), active(part(0, 0, 1), '-')]
+    const shown = renderEntry({ role: 'assistant', parts: [call] }, edits)
+    assert.deepEqual(shown?.parts, [{ ...call, input: { path: 'abef!', content: '-', mode: 'x' }, edit: edits[2]!.id }])
   })
 })
 

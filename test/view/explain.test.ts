@@ -82,6 +82,43 @@ test('what is inserted stands in the slot of the entry before it, and has no nam
   )
 })
 
+test('an insertion inside a range does not show, one behind its last entry does; nothing in it is pinned', async () => {
+  const session = await sessionWith(4)
+  for (const entry of [1, 2]) {
+    const note = { messages: [text('user', `note ${entry}`)] }
+    await session.apply([{ target: { type: 'after', entry }, replacement: note, why: `note ${entry}` }])
+  }
+  await session.apply([{ target: { type: 'part', entry: 2, part: 0 }, replacement: 'short', why: 'last' }])
+  await session.pin(1)
+  const replacement = { messages: [text('user', 'so far')] }
+  await session.apply([{ target: { type: 'range', from: 0, to: 2 }, replacement, why: 'outer' }])
+  const [first] = await explain(session)
+  assert.deepEqual(
+    first!.edits.map(({ why, shows }) => [why, shows]),
+    [
+      ['note 1', false],
+      ['note 2', true],
+      ['last', false],
+      ['outer', true],
+    ],
+  )
+  assert.equal(first!.pinned, false)
+})
+
+test('an insertion behind an entry that shows nothing has no name', async () => {
+  const session = await sessionWith(2)
+  const image = { type: 'image', mediaType: 'image/png', data: 'AA' } as const
+  await session.append({ role: 'user', parts: [image] })
+  await session.apply([{ target: { type: 'part', entry: 2, part: 0 }, replacement: null, why: 'dropped' }])
+  const note = { messages: [text('user', 'note')] }
+  await session.apply([{ target: { type: 'after', entry: 2 }, replacement: note, why: 'note' }])
+  const last = (await explain(session)).at(-1)!
+  assert.deepEqual(
+    last.messages.map(({ ids }) => ids),
+    [[undefined]],
+  )
+})
+
 test('what is hidden altogether is a slot without messages', async () => {
   const session = await sessionWith(4)
   await session.apply([{ target: { type: 'range', from: 0, to: 1 }, replacement: { messages: [] }, why: 'gone' }])

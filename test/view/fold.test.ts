@@ -252,7 +252,9 @@ describe('versions', () => {
     fold.changedFrom = Number.POSITIVE_INFINITY
     views.applyEvent(fold, { type: 'entry', message: user('e') }, { seq: 4, at: 0 })
     assert.equal(fold.changedFrom, 4)
-    apply(fold, edit('e3', range(0, 0)))
+    apply(fold, edit('e3', { type: 'after', entry: 1 }))
+    assert.equal(fold.changedFrom, 2, 'the entry before an insertion is the same')
+    apply(fold, edit('e4', range(0, 0)))
     assert.equal(fold.changedFrom, 0)
   })
 })
@@ -295,6 +297,88 @@ describe('what has changed since somebody looked', () => {
       ['e1'],
     )
     assert.equal(views.peek(fold).length, 6)
+  })
+})
+
+test('edits near each other change one stretch, edits far apart only their own', () => {
+  const changedBy = (...entries: number[]) => {
+    const fold = foldOf(Array.from({ length: 20 }, (_, i) => says(`${i}`)))
+    apply(fold, edit('far', range(18, 19)))
+    const seen = { entries: fold.entries.length, touches: fold.touched.length }
+    apply(fold, ...entries.map(entry => edit(`e${entry}`, part(entry), 'x')))
+    return views.changedSince(fold, seen).changed.map(({ from, to }) => [from, to])
+  }
+  assert.deepEqual(changedBy(10, 12, 11), [[10, 13]])
+  assert.deepEqual(changedBy(10, 17), [[10, 18]])
+  assert.deepEqual(changedBy(17, 0), [
+    [0, 1],
+    [17, 18],
+  ])
+  assert.deepEqual(
+    changedBy(1, 9),
+    [
+      [1, 2],
+      [9, 10],
+    ],
+    'four entries for each edit are far',
+  )
+})
+
+test('what was replaced before anybody counted is not counted', () => {
+  const fold = foldOf(four)
+  apply(fold, edit('e1', range(0, 1)), edit('e2', part(2), 'x'))
+  const other = foldOf([user('so far'), user('x'), says('d')])
+  assert.deepEqual(
+    [views.shownTokens(fold), views.shownBytes(fold)],
+    [views.shownTokens(other), views.shownBytes(other)],
+  )
+})
+
+describe('an event that is tried', () => {
+  const twice = () => {
+    const fold = foldOf(four)
+    apply(fold, edit('e1', part(0), 'first'))
+    apply(fold, edit('e2', part(0), 'second'))
+    return fold
+  }
+
+  test('and taken back leaves the order of edits as it was', () => {
+    for (const id of ['e1', 'e2']) {
+      const fold = twice()
+      views.tryEvent(fold, { type: 'revert', edits: [id], by: 'user' }, 9)()
+      assert.deepEqual(texts(fold)[0], 'second')
+      put(fold, { type: 'revert', edits: ['e2'], by: 'user' })
+      assert.deepEqual(texts(fold)[0], 'first')
+    }
+  })
+
+  test('and taken back is not counted among the groups', () => {
+    const fold = twice()
+    views.tryEvent(fold, { type: 'edit', edits: [edit('e3', part(1), 'x')] }, 9)()
+    apply(fold, edit('e4', part(1), 'y'))
+    assert.deepEqual(
+      [...fold.records.values()].map(({ edit: { id }, group }) => [id, group]),
+      [
+        ['e1', 0],
+        ['e2', 1],
+        ['e4', 2],
+      ],
+    )
+  })
+
+  test('with several edits, one in another, is taken back whole', () => {
+    const fold = foldOf(four)
+    const summary = { messages: [user('1–2')] }
+    apply(fold, edit('in', range(1, 2), summary), edit('out', range(0, 3)))
+    views.tryEvent(fold, { type: 'revert', edits: ['in', 'out'], by: 'user' }, 9)()
+    assert.deepEqual(texts(fold), ['so far'])
+    put(fold, { type: 'revert', edits: ['out'], by: 'user' })
+    assert.deepEqual(texts(fold), ['a', '1–2', 'd'])
+  })
+
+  test('is refused when there is no such edit', () => {
+    const undo = () => views.tryEvent(foldOf(four), { type: 'revert', edits: ['e9'], by: 'user' }, 9)
+    assert.throws(undo, { code: 'EDIT_NOT_FOUND' })
   })
 })
 

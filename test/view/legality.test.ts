@@ -60,6 +60,8 @@ describe('rules on messages: each is broken alone', () => {
       [go, assistant(reasoning, emptied, reasoning, text('x')), go],
       'openai-responses',
     ],
+    ['the same, at OpenAI Chat', 'reasoning-pair', [go, assistant(reasoning, emptied), go], 'openai-chat'],
+    ['the second of two answers in a row, without parts', 'empty-message', [go, assistant(text('x')), assistant()]],
   ]
   for (const [name, rule, messages, dialect] of cases) {
     test(`${name}: ${rule}`, () => assert.deepEqual(rules(messages, dialect), [rule]))
@@ -95,9 +97,25 @@ describe('rules on messages: each is broken alone', () => {
     for (const messages of legal) assert.deepEqual(rules(messages), [], JSON.stringify(messages))
   })
 
+  test('what one provider refuses is legal at another, and in another place', () => {
+    const blank = { ...emptied, text: ' ' }
+    const legal: [Message[], Dialect][] = [
+      [[assistant(text('x')), go, ...step.slice(1)], 'gemini'],
+      [[go, assistant(blank)], 'openai-chat'],
+      [[go, assistant({ ...blank, edit: undefined } as Part)], 'gemini'],
+      [[go, assistant(reasoning, emptied), go], 'gemini'],
+      [[user(reasoning, emptied)], 'openai-chat'],
+      [[go, assistant(reasoning, emptied, text('x'), reasoning)], 'openai-responses'],
+      [[go, assistant(text('x'), emptied)], 'openai-responses'],
+    ]
+    for (const [messages, dialect] of legal) assert.deepEqual(rules(messages, dialect), [], JSON.stringify(messages))
+  })
+
   test('a violation says where it is and what it is about', () => {
     const [found] = checkView(step.toSpliced(3, 1))
     assert.deepEqual(found, { rule: 'call-without-result', message: 'no result for b', index: 1, ids: ['b'] })
+    const [empty] = checkView([go, assistant()])
+    assert.deepEqual(empty, { rule: 'empty-message', message: 'message 1 has no parts', index: 1 })
   })
 
   test('what has passed is not looked at again for the same provider; what has not, is', () => {
@@ -143,10 +161,8 @@ describe('rules on messages: each is broken alone', () => {
 
   test('T13: bytes have a limit of their own: too-many-bytes', () => {
     assert.deepEqual(checkSize(10, 10), [])
-    assert.deepEqual(
-      checkSize(11, 10).map(({ rule }) => rule),
-      ['too-many-bytes'],
-    )
+    const message = 'the messages have 11 bytes; the provider takes 10'
+    assert.deepEqual(checkSize(11, 10), [{ rule: 'too-many-bytes', message }])
   })
 })
 
@@ -166,6 +182,8 @@ describe('steps', () => {
     assert.deepEqual(waitingCalls(messages.slice(0, 3)), ['a', 'b'])
     assert.deepEqual(waitingCalls(messages), [])
     assert.deepEqual(waitingCalls([]), [])
+    assert.deepEqual(waitingCalls(messages.slice(1, 3)), ['a', 'b'], 'nobody has said anything before')
+    assert.deepEqual(waitingCalls(messages.slice(3, 5)), [])
   })
 })
 
@@ -226,6 +244,39 @@ describe('rules on one edit', () => {
     ],
     ['T7: a signed call shortened', 'signed-altered', edit({ input: {} }), { ...scope, part: signed }, 'gemini'],
     ['T7: a text in a signed call', 'signed-altered', edit('x', leaf), { ...scope, part: signed }],
+    [
+      'T7: a call with a signature in the spelling of Python',
+      'signed-altered',
+      edit({ input: {} }),
+      { ...scope, part: { ...call('a'), original: { dialect: 'gemini', value: { thought_signature: 'c2ln' } } } },
+    ],
+    [
+      'T6: everything dropped that reasoning led to, at OpenAI Chat',
+      'reasoning-pair',
+      edit(null),
+      { ...scope, part: text('y'), isLedTo: true },
+      'openai-chat',
+    ],
+    [
+      'T4: a text beside reasoning dropped while it is being answered',
+      'running-reasoning',
+      edit(null),
+      { ...scope, part: text('y'), latest: true, reasons: true },
+    ],
+    [
+      'T4: the reasoning of an answer shortened while it is being answered',
+      'running-reasoning',
+      edit('x'),
+      { ...scope, part: reasoning, latest: true, reasons: true },
+    ],
+    ['T1: a call turned into messages', 'call-dropped', edit({ messages: [] }), { ...scope, part: call('a') }],
+    [
+      'T1: a text of a call turned into an input',
+      'call-dropped',
+      edit({ input: {} }, leaf),
+      { ...scope, part: call('a') },
+    ],
+    ['T1: a text of a call dropped', 'call-dropped', edit(null, leaf), { ...scope, part: call('a') }],
     ['T1: a call dropped', 'call-dropped', edit(null), { ...scope, part: call('a') }],
     ['T1: a call turned into text', 'call-dropped', edit('x'), { ...scope, part: call('a') }],
     ['T1: a result dropped', 'result-dropped', edit(null), { ...scope, part: result('a') }],
@@ -247,6 +298,23 @@ describe('rules on one edit', () => {
       [edit('[image]'), image],
     ]
     for (const [made, part] of allowed) assert.equal(checkEdit(made, { ...scope, part }, 'anthropic'), undefined)
+  })
+
+  test('what is allowed in one place only, or at one provider', () => {
+    const by = (dialect: Dialect, value: unknown): Part => ({ ...call('a'), original: { dialect, value } })
+    const allowed: [Edit, Partial<typeof scope> & { part: Part }, Dialect][] = [
+      [edit(null), { part: reasoning, latest: true, reasons: true }, 'anthropic'],
+      [edit('x'), { part: text('y'), latest: true }, 'anthropic'],
+      [edit('x'), { part: text('y'), reasons: true, running: true }, 'anthropic'],
+      [edit(null), { part: text('y'), isLedTo: true }, 'anthropic'],
+      [edit('x'), { part: text('y'), isLedTo: true }, 'openai-responses'],
+      [edit(null), { part: text('y') }, 'openai-responses'],
+      [edit({ input: {} }), { part: by('gemini', { other: 1 }) }, 'gemini'],
+      [edit({ input: {} }), { part: by('gemini', 'thoughtSignature') }, 'gemini'],
+      [edit({ input: {} }), { part: by('openai-chat', { thoughtSignature: 'c2ln' }) }, 'openai-chat'],
+    ]
+    for (const [made, where, dialect] of allowed)
+      assert.equal(checkEdit(made, { ...scope, ...where }, dialect), undefined, JSON.stringify([made, where, dialect]))
   })
 })
 

@@ -7,6 +7,7 @@ import type { Dialect, Edit, Message, Part } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import { checkView, waitingCalls } from '../../src/view/legality.ts'
 import { legalize } from '../../src/view/legalize.ts'
+import { EMPTY } from '../../src/view/repairs.ts'
 import { session as anySession } from '../laws/sessions.ts'
 import * as fc from '../property.ts'
 
@@ -87,6 +88,45 @@ describe('any list of messages', () => {
     }
     return left
   }
+})
+
+test('messages that need no repair stay the very same objects beside one that does', () => {
+  const tool: Message = { ...result('a'), original: { dialect: 'gemini', value: 1 } }
+  const sound = [user('go'), says('so'), calls('a', 'b'), tool, result('b'), user('on')]
+  const { messages } = legalize([...sound, { role: 'user', parts: [] }])
+  for (const [i, message] of sound.entries()) assert.equal(messages[i], message)
+})
+
+describe('a message of the wrong form', () => {
+  const text = (words: string): Part => ({ type: 'text', text: words })
+  const said: Part = { type: 'reasoning', text: 'hm' }
+  const emptied: Part = { ...text(''), edit: 'e1' } as Part
+  const empty = text(EMPTY)
+  const cases: [name: string, parts: Part[], dialect: Dialect, shown: Part[]][] = [
+    ['loses blank texts where the provider refuses them', [text(' '), text('a')], 'anthropic', [text('a')]],
+    ['keeps them elsewhere', [text(' '), text('\ud800')], 'openai-chat', [text(' '), text('\ufffd')]],
+    ['says that it is empty where nothing is left', [text(' ')], 'anthropic', [empty]],
+    ['says so where it never had anything', [], 'openai-chat', [empty]],
+    ['says so behind reasoning', [said, emptied], 'openai-responses', [said, { ...empty, edit: 'e1' } as Part]],
+  ]
+  for (const [name, parts, dialect, shown] of cases) {
+    test(name, () => assert.deepEqual(legalize([{ role: 'assistant', parts }], { dialect }).messages[0]?.parts, shown))
+  }
+
+  test('is left out if it should hold results', () => {
+    const { messages } = legalize([user('go'), calls('a'), { role: 'tool', parts: [] }, result('a')])
+    assert.deepEqual(messages, [user('go'), calls('a'), result('a')])
+  })
+})
+
+test('only a call that begins a conversation gets a request before it, and only at Gemini', () => {
+  const rolesOf = (messages: Message[], dialect: Dialect) =>
+    legalize(messages, { dialect }).messages.map(({ role }) => role)
+  const nothing: Message = { role: 'user', parts: [] }
+  const loop = [calls('a'), result('a')]
+  assert.deepEqual(rolesOf([...loop, nothing], 'openai-chat'), ['assistant', 'tool', 'user'])
+  assert.deepEqual(rolesOf([...loop, nothing], 'gemini'), ['user', 'assistant', 'tool', 'user'])
+  assert.deepEqual(rolesOf([nothing, ...loop], 'gemini'), ['user', 'assistant', 'tool'])
 })
 
 describe('a call whose id is taken', () => {

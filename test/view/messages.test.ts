@@ -65,6 +65,8 @@ describe('one message', () => {
     for (const bad of odd) {
       for (const message of [
         of({ type: 'text', text: bad }),
+        of({ type: 'image', mediaType: 'image/png', url: bad }),
+        of({ type: 'tool-result', id: 'a', name: 'b', output: bad }, 'tool'),
         call('a', { deep: [{ text: bad }] }),
         call('a', bad),
         of({ type: 'tool-result', id: 'a', name: 'b', output: [{ type: 'text', text: bad }] }, 'tool'),
@@ -73,6 +75,7 @@ describe('one message', () => {
       }
     }
     checkMessage(of({ type: 'raw', provider: 'x', value: { kept: '\ud800' } }))
+    checkMessage({ ...of({ type: 'image', mediaType: 'image/png' }), at: 5 })
   })
 
   test('a part over the limit is refused, one at the limit is not, and many texts count together', () => {
@@ -105,6 +108,10 @@ describe('the calls of a session', () => {
     calls.add(tool('a'))
     assert.deepEqual(calls.check(call('c')).interrupted, ['b'])
     assert.deepEqual(calls.check(tool('b')), { interrupted: [], late: [] })
+    const withText: Message = { role: 'tool', parts: [...user.parts, ...tool('b').parts] }
+    assert.deepEqual(calls.check(withText), { interrupted: [], late: [] })
+    calls.add(user)
+    assert.deepEqual(calls.open, [], 'nothing waits behind a request')
   })
 
   test('know a result that comes too late from one that comes twice or from nowhere', () => {
@@ -113,6 +120,8 @@ describe('the calls of a session', () => {
     calls.add(tool('a'))
     assert.throws(() => calls.check(tool('a')), { code: 'INVALID_MESSAGE', message: /a already has a result/ })
     assert.throws(() => calls.check(tool('z')), { message: /no tool call z/ })
+    calls.note('tool', [], ['z'])
+    assert.throws(() => calls.check(tool('z')), { message: /no tool call z/ }, 'a result alone makes no call')
     assert.throws(() => calls.check(call('a')), { message: /a is already used/ })
   })
 
@@ -180,6 +189,8 @@ test('a copy is what JSON would give back', () => {
   const [part] = copyOf(call('a', input)).parts
   assert.equal(JSON.stringify(part?.type === 'tool-call' && part.input), JSON.stringify(input))
   assert.equal(part?.type === 'tool-call' && Object.getPrototypeOf(part.input), Object.prototype)
+  const copied = part?.type === 'tool-call' ? (part.input as { own: object }).own : {}
+  assert.deepEqual(Object.getOwnPropertyDescriptors(copied), Object.getOwnPropertyDescriptors(own))
 })
 
 test('a copy says the same and shares no object', () => {
