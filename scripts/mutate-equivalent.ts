@@ -512,6 +512,12 @@ const ROWS: readonly Row[] = [
   },
   {
     file: 'src/view/cuts.ts',
+    line: 'if (!state) known.set(fold, (state = { seen: 0, ends: [], open: new Set(), answering: false }))',
+    texts: ['true'],
+    why: 'the same is computed anew each time, and before the first entry no results arrive; it only takes longer',
+  },
+  {
+    file: 'src/view/cuts.ts',
     line: 'if (!goesOn && state.open.size > 0) state.open.clear()',
     texts: ['>='],
     why: 'there is nothing to clear; it only takes longer',
@@ -533,6 +539,12 @@ const ROWS: readonly Row[] = [
     line: 'if (!sameShape) inner.offsetsUpTo = Math.min(inner.offsetsUpTo, first)',
     texts: ['true'],
     why: 'the same offsets are computed again; it only takes longer',
+  },
+  {
+    file: 'src/view/fold.ts',
+    line: 'if (span.to < wide.from || span.from > wide.to) continue',
+    texts: ['<='],
+    why: 'a range that ends with these entries is rebuilt whole right after them',
   },
   {
     file: 'src/view/fold.ts',

@@ -64,14 +64,16 @@ export function stretchBefore(
 ): Stretch | undefined {
   const found: Stretch[] = []
   let from: number | undefined = start
-  for (const end of [...pinnedEntries(fold).filter(pinned => pinned >= start && pinned < entry), entry]) {
+  for (const end of [...pinnedEntries(fold), entry].filter(place => start <= place && place <= entry)) {
     const to = lastCutBefore(fold, end, model)
     if (from !== undefined && to !== undefined && from <= to) found.push({ from, to })
     from = firstStartFrom(fold, end + 1)
   }
-  if (found.length < 2) return found[0]
   const size = ({ from, to }: Stretch) => tokensOf(fold, from, to)
-  return found.reduce((best, other) => (size(other) > size(best) ? other : best))
+  return found.reduce<Stretch | undefined>(
+    (best, other) => (best && size(best) >= size(other) ? best : other),
+    undefined,
+  )
 }
 
 /** The entry itself if it may be a cut; otherwise an earlier entry with no legal cut between the two. */

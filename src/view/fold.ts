@@ -216,7 +216,7 @@ export function* activeEdits(fold: Fold): Generator<Edit> {
 /** The outermost range edit that encloses an entry. */
 export function rangeAround(fold: Fold, entry: number): Edit | undefined {
   const slot = fold.inner.slots[slotOf(fold.inner, entry)]
-  return slot?.range === undefined ? undefined : fold.records.get(slot.range)?.edit
+  return fold.records.get(slot?.range ?? '')?.edit
 }
 
 export function outerRanges(fold: Fold): readonly Edit[] {
@@ -283,7 +283,7 @@ export function recordOf(fold: Fold, id: string, active?: boolean): EditRecord {
 }
 
 function pinKey(entry: number, part?: number): string {
-  return part === undefined ? `${entry}` : `${entry}.${part}`
+  return `${entry}.${part ?? ''}`
 }
 
 function activate(fold: Fold, edits: readonly Edit[], seq: number): void {

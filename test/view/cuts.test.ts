@@ -118,6 +118,32 @@ describe('a cut', () => {
     assert.deepEqual(cutsOf(await open([user('go'), began, thinking('well', says('b'))])), [0, 1])
   })
 
+  test('in a running loop passes what is neither a call nor a result', async () => {
+    const note: Message = { role: 'system', parts: [{ type: 'text', text: 'Be brief.' }] }
+    const loop = ['1', '2'].map(command => bash(command, 'ok') as [Message, Message])
+    const [first, second] = loop.map(([call, result]) => [thinking('hm', call), result])
+    const session = await open([user('go'), ...first!, note, ...second!, says('done')])
+    assert.deepEqual(cutsOf(session), [0, 2, 3])
+  })
+
+  test('comes after the next answer where results of a step are missing', async () => {
+    const one = { name: 'bash', input: { command: 'x' }, output: 'ok' }
+    const [calls, result] = step(one, one)
+    const session = await open([user('go'), calls!, result!, says('a'), says('b')])
+    assert.deepEqual(cutsOf(session), [0, 3])
+  })
+
+  test('may take the last reasoning of the running turn with it, on models that bind it', () => {
+    const fold = createFold(words => words.length)
+    const messages = [user('go'), ...bash('1', 'ok'), thinking('hm', says('a')), user(' ')]
+    for (const [seq, message] of messages.entries()) addEntry(fold, { seq, at: seq, role: message.role, message })
+    const bound = { binding: 'refuse' } as const
+    assert.deepEqual(
+      [0, 2, 3].map(entry => isCut(fold, entry, bound)),
+      [false, false, true],
+    )
+  })
+
   test('is nowhere before reasoning that is still sent, on models that bind it', async () => {
     const [first, result] = bash('1', 'ok')
     const session = await open([user('go'), says('a'), thinking('hm', first!), result!, says('b')], 'claude-opus-5-5')
@@ -163,8 +189,13 @@ describe('a stretch', () => {
   })
 
   test('is the first of two with as many tokens, and ends where no step can begin', async () => {
-    const same = [user('go'), says('one'), user('go'), says('one'), user('end'), says('bye')]
-    const session = await open(same)
+    const talkOf = (words: string) => [user('go'), says('one'), user('go'), says(words), user('end'), says('bye')]
+    const larger = await open(talkOf('one and two and three'))
+    await larger.pin(2)
+    await larger.pin(5)
+    assert.deepEqual(stretchBefore(larger.fold, 4), { from: 3, to: 3 }, 'the second is larger')
+    assert.deepEqual(stretchBefore(larger.fold, 2), { from: 0, to: 1 }, 'a pin at the end')
+    const session = await open(talkOf('one'))
     await session.pin(2)
     assert.deepEqual(stretchBefore(session.fold, 5), { from: 0, to: 1 })
     assert.deepEqual(stretchBefore(session.fold, 5, { start: 3 }), { from: 3, to: 4 })

@@ -74,6 +74,8 @@ describe('edits that overlap in part', () => {
   test('are refused within one batch as well as against what is in force', () => {
     const fold = foldOf(four)
     assert.throws(() => apply(fold, edit('e1', range(0, 1)), edit('e2', range(1, 2))), { code: 'EDITS_OVERLAP' })
+    const three = [edit('e1', range(0, 1)), edit('e2', range(3, 3)), edit('e3', range(1, 2))]
+    assert.throws(() => apply(fold, ...three), { code: 'EDITS_OVERLAP', message: /e3 .* and e1 / })
     apply(fold, edit('e1', range(0, 1)))
     assert.throws(() => apply(fold, edit('e2', range(1, 2))), { code: 'EDITS_OVERLAP' })
     const spans = foldOf([user('abcdefgh')])
@@ -126,10 +128,10 @@ describe('what the fold says of its entries', () => {
     const fold = foldOf([])
     assert.deepEqual([fold.lastUser, fold.lastAssistant], [-1, -1])
     const thought: Message = { role: 'assistant', parts: [{ type: 'reasoning', text: 'hm' }] }
-    for (const [seq, message] of [user('a'), thought, user('b'), says('c')].entries()) {
+    for (const [seq, message] of [user('a'), thought, user('b'), says('c'), user('d')].entries()) {
       views.applyEvent(fold, { type: 'entry', message }, { seq, at: 0 })
     }
-    assert.deepEqual([fold.lastUser, fold.lastAssistant, fold.reasoning], [2, 3, [1]])
+    assert.deepEqual([fold.lastUser, fold.lastAssistant, fold.reasoning], [4, 3, [1]])
   })
 
   test('which show themselves, which range is around, where their messages are', () => {
@@ -157,12 +159,24 @@ describe('what the fold says of its entries', () => {
     )
   })
 
+  test('where messages are after several edits at once', () => {
+    const fold = foldOf(four)
+    assert.equal(views.indexOf(fold, 3), 3)
+    apply(fold, edit('e1', part(1), 'x'), edit('e2', { type: 'after', entry: 2 }))
+    assert.deepEqual(texts(fold), ['a', 'x', 'c', 'so far', 'd'])
+    assert.equal(views.indexOf(fold, 3), 4)
+    apply(fold, edit('e3', part(1), null))
+    assert.deepEqual(texts(fold), ['a', 'c', 'so far', 'd'], 'nothing is left of an entry')
+    assert.equal(views.indexOf(fold, 3), 3)
+  })
+
   test('an entry without its content is missing until it is provided or hidden', () => {
     const fold = views.createFold(count)
     for (let seq = 0; seq < 3; seq++) {
       views.addEntry(fold, { seq, at: 0, message: undefined, role: seq === 1 ? 'assistant' : 'user' })
     }
     assert.deepEqual(views.missing(fold), [0, 1, 2])
+    assert.deepEqual(views.shown(fold), [])
     apply(fold, edit('e1', range(0, 0)))
     assert.deepEqual(views.missing(fold), [1, 2])
     views.provide(fold, 2, user('c'))
@@ -176,7 +190,7 @@ describe('what the fold says of its entries', () => {
   test('reasoning that is provided late stands in the order of entries', () => {
     const fold = views.createFold(count)
     for (let seq = 0; seq < 4; seq++) views.addEntry(fold, { seq, at: 0, message: undefined, role: 'assistant' })
-    const thought: Message = { role: 'assistant', parts: [{ type: 'reasoning', text: 'hm' }] }
+    const thought: Message = { role: 'assistant', parts: [{ type: 'reasoning', text: 'hm' }, ...says('so').parts] }
     for (const entry of [2, 0, 3, 1]) views.provide(fold, entry, thought)
     assert.deepEqual(fold.reasoning, [0, 1, 2, 3])
   })
@@ -184,6 +198,7 @@ describe('what the fold says of its entries', () => {
   test('pins are of an entry or of one part', () => {
     const fold = foldOf(four)
     const { edited } = fold
+    assert.equal(views.isPinned(fold, 1), false)
     put(fold, { type: 'pin', entry: 1, on: true, by: 'user' })
     put(fold, { type: 'pin', entry: 2, part: 0, on: true, by: 'user' })
     assert.equal(fold.edited, edited + 2)
@@ -192,12 +207,22 @@ describe('what the fold says of its entries', () => {
       [true, true, false, true],
     )
     assert.deepEqual([views.isPinned(fold, 2, 1), views.isPinned(fold, 0, 0)], [false, false])
+    put(fold, { type: 'pin', entry: 3, part: 1, on: true, by: 'user' })
+    assert.deepEqual(
+      [views.isPinned(fold, 3), views.isPinned(fold, 3, 0), views.isPinned(fold, 3, 1)],
+      [false, false, true],
+    )
     put(fold, { type: 'pin', entry: 1, on: false, by: 'user' })
     assert.equal(views.isPinned(fold, 1), false)
   })
 })
 
 describe('counts', () => {
+  test('of some entries need no count of all', () => {
+    const [one, both] = [foldOf([user('a'.repeat(40))]), foldOf([user('a'.repeat(40)), says('b')])]
+    assert.equal(views.tokensOf(both, 0, 0), views.shownTokens(one))
+  })
+
   const bytesOf = (fold: views.Fold) =>
     views
       .shown(fold)
@@ -367,13 +392,21 @@ describe('an event that is tried', () => {
   })
 
   test('with several edits, one in another, is taken back whole', () => {
-    const fold = foldOf(four)
-    const summary = { messages: [user('1–2')] }
-    apply(fold, edit('in', range(1, 2), summary), edit('out', range(0, 3)))
-    views.tryEvent(fold, { type: 'revert', edits: ['in', 'out'], by: 'user' }, 9)()
-    assert.deepEqual(texts(fold), ['so far'])
-    put(fold, { type: 'revert', edits: ['out'], by: 'user' })
-    assert.deepEqual(texts(fold), ['a', '1–2', 'd'])
+    const saying = (words: string) => ({ messages: [user(words)] })
+    const front = edit('front', range(0, 3), saying('a–d'))
+    const cases: [before: Edit[], inner: Target, outer: Target, shown: string[], without: string[]][] = [
+      [[], range(1, 2), range(0, 3), ['out', 'e', 'f', 'g'], ['a', 'in', 'd', 'e', 'f', 'g']],
+      [[front], range(4, 4), range(4, 5), ['a–d', 'out', 'g'], ['a–d', 'in', 'f', 'g']],
+      [[front], range(5, 5), range(4, 5), ['a–d', 'out', 'g'], ['a–d', 'e', 'in', 'g']],
+    ]
+    for (const [before, inner, outer, shown, without] of cases) {
+      const fold = foldOf([...four, user('e'), says('f'), user('g')])
+      apply(fold, ...before, edit('in', inner, saying('in')), edit('out', outer, saying('out')))
+      views.tryEvent(fold, { type: 'revert', edits: ['in', 'out'], by: 'user' }, 9)()
+      assert.deepEqual(texts(fold), shown)
+      put(fold, { type: 'revert', edits: ['out'], by: 'user' })
+      assert.deepEqual(texts(fold), without)
+    }
   })
 
   test('is refused when there is no such edit', () => {
@@ -387,7 +420,7 @@ test('edits that put calls into the view, and clears of the provider, are counte
   assert.deepEqual([fold.callsInEdits, fold.serverClears], [0, 0])
   const calling: Message = { role: 'assistant', parts: [{ type: 'tool-call', id: 'c', name: 'bash', input: {} }] }
   apply(fold, edit('e1', range(0, 0)), edit('e2', range(1, 1), { messages: [user('a'), calling] }))
-  apply(fold, { ...edit('e3', part(2), '-'), mark: 'server' })
+  apply(fold, { ...edit('e3', part(2), '-'), mark: 'server' }, edit('e4', part(3), '-'))
   put(fold, { type: 'revert', edits: ['e2', 'e3'], by: 'user' })
   assert.deepEqual([fold.callsInEdits, fold.serverClears], [1, 1])
 })
