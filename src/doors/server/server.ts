@@ -6,7 +6,13 @@
  * `close` lets running requests finish, ends the live streams, and then closes the given stores.
  */
 
-import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http'
+import type { Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { Hono } from 'hono'
 import { methodNotAllowed } from 'hono/method-not-allowed'
@@ -351,13 +357,16 @@ export async function serve(options: ServerOptions & { port: number; orFreePort?
   const answer = getRequestListener((request, { incoming }) =>
     server.fetch(request, addressOf(incoming as IncomingMessage)),
   )
-  const http = createHttpServer({ maxHeaderSize: MAX_HEADERS }, (incoming, outgoing) => {
-    const url = urlOf(incoming)
-    const pass = url && server.pass(url)
-    if (!pass) return answer(incoming, outgoing)
-    const handle = (request: NodeRequest) => pass(request, addressOf(incoming))
-    answerNode(incoming, outgoing, { url, handle }).catch(() => outgoing.destroy())
-  })
+  const http = createHttpServer(
+    { maxHeaderSize: MAX_HEADERS },
+    inTurn((incoming, outgoing) => {
+      const url = urlOf(incoming)
+      const pass = url && server.pass(url)
+      if (!pass) return answer(incoming, outgoing)
+      const handle = (request: NodeRequest) => pass(request, addressOf(incoming))
+      answerNode(incoming, outgoing, { url, handle }).catch(() => outgoing.destroy())
+    }),
+  )
   const listen = (on: number) =>
     new Promise<void>((resolve, reject) => {
       http.once('error', cause => reject(cannotListen(cause, host, on)))
@@ -383,6 +392,20 @@ export async function serve(options: ServerOptions & { port: number; orFreePort?
       http.closeAllConnections()
       await closed
     },
+  }
+}
+
+/**
+ * Answers the requests of a connection one after the other. Node hands them over as they come, so a client that sends
+ * many and reads no answer would have all answers made, and kept in memory.
+ */
+function inTurn(answer: RequestListener): RequestListener {
+  const last = new WeakMap<Socket, ServerResponse>()
+  return (incoming, outgoing) => {
+    const before = last.get(incoming.socket)
+    last.set(incoming.socket, outgoing)
+    if (!before || before.closed) answer(incoming, outgoing)
+    else before.once('close', () => incoming.socket.destroyed || answer(incoming, outgoing))
   }
 }
 

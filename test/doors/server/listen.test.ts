@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, describe, test } from 'node:test'
-import { serve } from '../../../src/doors/server/server.ts'
+import { type ServerOptions, serve } from '../../../src/doors/server/server.ts'
 import { openServerStore } from '../../../src/doors/server/server-store.ts'
 import { Memory } from '../../../src/memory/memory.ts'
 import { SqliteMemory } from '../../../src/memory/sqlite.ts'
@@ -21,11 +21,11 @@ import { startWholeServer } from '../whole-server.ts'
 const base = mkdtempSync(join(tmpdir(), 'palimpsest-server-'))
 after(() => rmSync(base, { recursive: true, force: true }))
 
-async function listening(home: string, log: (line: string) => void = () => {}) {
+async function listening(home: string, options: Pick<ServerOptions, 'log' | 'mount'> = {}) {
   const pal = await openPalimpsest({ home })
   const memory = new Memory(new SqliteMemory(join(home, 'memory.sqlite')))
   const store = await openServerStore(home)
-  return { ...(await serve({ pal, memory, store, port: 0, log })), memory }
+  return { ...(await serve({ pal, memory, store, port: 0, log: () => {}, ...options })), memory }
 }
 
 /** One request as bytes, because fetch cannot send it. */
@@ -49,9 +49,25 @@ describe('on a port', () => {
     await close()
   })
 
+  test('answers that nobody reads are not all made', async () => {
+    let made = 0
+    const answer = () => new Response(`${made++} `.padEnd(8 * 1024 * 1024, 'x'))
+    const mount = [{ prefix: '/large', roles: 'public', handle: answer }] as const
+    const { port, url, close } = await listening(join(base, 'unread'), { mount })
+    const socket = connect(port, '127.0.0.1').pause()
+    const asked = ['GET /large HTTP/1.1', `Host: localhost:${port}`, '', ''].join('\r\n')
+    socket.write(asked.repeat(9) + asked.replace('Host', 'Connection: close\r\nHost'))
+    while (made === 0) await fetch(`${url}/healthz`)
+    await fetch(`${url}/healthz`)
+    assert.equal(made, 1)
+    const answers = (await text(socket.resume())).match(/\d+ x/g)
+    assert.deepEqual(answers, ['0 x', '1 x', '2 x', '3 x', '4 x', '5 x', '6 x', '7 x', '8 x', '9 x'])
+    await close()
+  })
+
   test('a client that goes away while it sends is not logged as a bug', async () => {
     const logged: string[] = []
-    const { port, close } = await listening(join(base, 'broken-off'), line => logged.push(line))
+    const { port, close } = await listening(join(base, 'broken-off'), { log: line => logged.push(line) })
     const head = ['POST /sessions HTTP/1.1', `Host: localhost:${port}`, 'Content-Type: application/json']
     await raw(port, [...head, 'Content-Length: 100', '', '{"id"'])
     await close()
