@@ -115,7 +115,7 @@ function* tables(sessions: readonly Calibrated[]): Generator<string> {
   const near = calls.filter(ratio => Math.abs(ratio - 1) <= NEAR).length
   yield `${sessions.length} sessions, ${withCommas(calls.length)} calls, $${withCommas(Math.round(sum(sessions.map(one => one.billedUsd))))} of input.`
   yield ''
-  yield '| | | lowest tenth | quarter | median | quarter | highest tenth | over all dollars |'
+  yield '| | number | 10th percentile | 25th | median | 75th | 90th | over all dollars |'
   yield '|--|--:|--:|--:|--:|--:|--:|--:|'
   const ratios = (some: readonly Calibrated[]) => some.map(({ ratio }) => ratio)
   yield row('per session', ratios(sessions), wholeOf(sessions))

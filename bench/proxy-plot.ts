@@ -32,7 +32,7 @@ export function tableOf({ contenders }: Results): string {
     const { p50, p90, p99 } = added
     return `| ${name} | ${p50} | ${p90} | ${p99} | ${firstCall.p50} | ${throughput.through} of ${throughput.direct} |`
   })
-  const head = '| proxy | added p50 ms | p90 | p99 | first call p50 | requests a second, of direct |'
+  const head = '| proxy | added p50 ms | p90 | p99 | first call p50 | requests a second, of those without a proxy |'
   return [head, '|---|---|---|---|---|---|', ...rows].join('\n')
 }
 

@@ -46,7 +46,7 @@ export const ERROR_CODES = {
   BLOCK_DELETED: 4,
   /** A proposal that is already decided. */
   PROPOSAL_NOT_OPEN: 4,
-  /** Two changes of the same lines: somebody must choose. */
+  /** Two changes to the same lines: somebody must choose. */
   CONFLICT: 4,
   /** A body that does not fit the schema of its block. */
   SCHEMA_VIOLATION: 4,

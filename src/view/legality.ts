@@ -28,7 +28,7 @@ export const RULES = {
   'signed-altered': 'A tool call with a signature of the provider is sent back byte for byte.',
   'call-comes-first': 'A conversation does not begin with a tool call.',
   'answer-comes-first': 'A conversation that the user began does not begin with an answer.',
-  'nothing-left': 'Behind the system prompt, a conversation keeps at least one message.',
+  'nothing-left': 'After the system prompt, a conversation keeps at least one message.',
   'call-dropped': 'A tool call may be shortened, but not dropped or turned into text.',
   'result-dropped': 'A tool result may be shortened, but not dropped.',
   'invalid-unicode': 'Texts are valid Unicode, without lone surrogates.',

@@ -14,7 +14,7 @@ export const config = defineCommand({
   usage: '[list|get|set|unset] [KEY] [VALUE]',
   details:
     'KEY is a path in palimpsest.json, such as keep or agent.limits.steps. VALUE is JSON, or a word. The whole file is checked\n' +
-    'before it is written. A running server uses the new value from the next call on; changes of agent, models, publicUrl and\n' +
+    'before it is written. A running server uses the new value from the next call on; changes to agent, models, publicUrl and\n' +
     'noticeInAnswers take effect when it is restarted. Keys: docs/config.md.',
   examples: [
     'palimpsest config',

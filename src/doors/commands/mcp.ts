@@ -30,7 +30,7 @@ export const mcp = defineCommand({
       value: 'USER',
       about: 'the user of the memory blocks (PALIMPSEST_USER, or your login name)',
     },
-    agent: { type: 'string', value: 'AGENT', about: 'the name on proposed changes of memory (mcp)' },
+    agent: { type: 'string', value: 'AGENT', about: 'the name on proposed changes to memory (mcp)' },
   },
   async run({ values, home, io, open }) {
     const { resolve } = await import('node:path')
