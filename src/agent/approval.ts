@@ -2,8 +2,8 @@
  * What an agent may do without asking, and the question it asks otherwise.
  *
  * Shell commands and files outside the root (and outside its own workspace) need approval. Rules can allow them in
- * advance; without a rule and without a user to ask, the call is refused with a result that says why. Changes of
- * memory, and of the workspace files that define the agent, are not covered here: they are proposals, and no rule
+ * advance; without a rule and without a user to ask, the call is refused with a result that says why. Changes to
+ * memory, and to the workspace files that define the agent, are not covered here: they are proposals, and no rule
  * applies to them.
  */
 

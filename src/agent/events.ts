@@ -25,7 +25,7 @@ export type AgentEvent =
   | { type: 'interrupted'; calls: { id: string; name: string }[] }
   /** A turn of a subagent, as it runs; `session` is its own ledger. */
   | { type: 'delegated'; session: string; event: AgentEvent }
-  /** Changes of the user's memory that wait for a decision; reported before `done`, if there are new ones. */
+  /** Changes to the user's memory that wait for a decision; reported before `done`, if there are new ones. */
   | { type: 'proposals'; user: string; ids: string[] }
   | { type: 'done'; reason: DoneReason; message: string; steps: number; cost: number }
 

@@ -42,7 +42,7 @@ export type OpenAgentOptions = {
   /** The folder that file tools and commands work in; the working folder unless given. */
   root?: string | undefined
   user?: string | undefined
-  /** Allows everything without asking, except changes of memory. */
+  /** Allows everything without asking, except changes to memory. */
   yes?: boolean | undefined
   approve?: Approve
   limits?: AgentOptions['limits']

@@ -2,7 +2,7 @@
  * Decides where a call of a file tool works, and whether it needs approval.
  *
  * Calls inside the root, in the agent's workspace and in allowed folders need no approval. A path elsewhere does, and
- * so does a change of Palimpsest's own files (ledger, memory, personas, configuration): an agent must not widen its
+ * so does a change to Palimpsest's own files (ledger, memory, personas, configuration): an agent must not widen its
  * own rights. (The workspace files that define the agent change by proposal: tools/identity.ts.) The tools confine
  * every path again, links included, to the folder that is chosen here.
  */

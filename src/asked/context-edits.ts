@@ -34,7 +34,7 @@ export type ReplaceOperation = {
 }
 
 /**
- * One change of what the model sees, named by the id of a text or result, or by the texts at the beginning and end of a
+ * One change to what the model sees, named by the id of a text or result, or by the texts at the beginning and end of a
  * stretch.
  */
 export type EditOperation = { discard: string } | { distill: string; to: string } | ReplaceOperation

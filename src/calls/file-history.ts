@@ -56,7 +56,7 @@ function* stepsOf(messages: Iterable<Message>, tools?: ToolTable): Generator<Ste
   yield* open.values()
 }
 
-/** Every successful change of a file, with the agent's stated intent. */
+/** Every successful change to a file, with the agent's stated intent. */
 export function changesIn(messages: Iterable<Message>, tools?: ToolTable): Change[] {
   const changes: Change[] = []
   for (const { turn, info, result } of stepsOf(messages, tools)) {
@@ -67,7 +67,7 @@ export function changesIn(messages: Iterable<Message>, tools?: ToolTable): Chang
   return changes
 }
 
-/** The changes as Markdown, one line each; changes of one file with one intent share a line. */
+/** The changes as Markdown, one line each; changes to one file with one intent share a line. */
 export function toChangelog(changes: readonly Change[]): string {
   const lines = new Map<string, number>()
   for (const { path, kind, intent } of changes) {

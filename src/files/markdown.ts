@@ -60,7 +60,7 @@ export function readHeadings(text: string): Heading[] {
   })
 }
 
-/** "## Title", also for an underlined header. */
+/** "## Title", for an underlined header too. */
 export function nameOf({ level, title }: Pick<Heading, 'level' | 'title'>): string {
   return `${'#'.repeat(level)} ${title}`
 }
@@ -236,7 +236,7 @@ function itemOf(line: string): Opened {
   return { indent, quote: false, first: rest === '' ? '' : ' '.repeat(content - indent) + rest }
 }
 
-/** A line of a quotation without its mark and the space behind it. */
+/** A line of a quotation without its mark and the space after it. */
 function quotedIn(line: string): string {
   const [mark = ''] = QUOTE.exec(line) ?? []
   const rest = line.slice(mark.length)

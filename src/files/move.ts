@@ -32,7 +32,7 @@ async function moveLocked(source: Place, destination: Place, journal: FileJourna
 
 async function moveFolder(source: Place, destination: Place): Promise<boolean> {
   if (`${destination.key}/`.startsWith(`${source.key}/`))
-    throw refusal(destination.key, 'it lies inside the folder to move')
+    throw refusal(destination.key, 'it is inside the folder to move')
   await rename(source.folder.at(source.name), destination.folder.at(destination.name))
   return true
 }

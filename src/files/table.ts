@@ -61,7 +61,7 @@ class TableFiles implements FileStore {
       if (after === before || (await this.#replace(path, now, after))) return { before, after }
       await sleep(Math.random() * Math.min(2 ** attempt, LONGEST_PAUSE_MS))
     }
-    const message = `Others keep changing ${path}. Nothing was done; try again later.`
+    const message = `Other writers keep changing ${path}. Nothing was done; try again later.`
     throw new PalimpsestError('FILE_CHANGED', message, { path })
   }
 

@@ -164,7 +164,7 @@ export class OpenedFiles {
     return result
   }
 
-  /** A file cannot be deleted or replaced without a change of its folder: one look at the folder is usually enough. */
+  /** A file cannot be deleted or replaced without a change to its folder: one look at the folder is usually enough. */
   check(): void {
     const folder = this.#folder === undefined ? undefined : folderState(this.#folder)
     if (folder && isSameState(folder, this.#known)) return

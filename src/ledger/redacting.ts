@@ -69,7 +69,7 @@ export function* redactSessions(
   }
 }
 
-/** Covers texts in the session's meta, such as its title. */
+/** Redacts texts in the session's meta, such as its title. */
 function* redactMeta(tables: FamilyTables, { key }: FamilySession, { what }: Work): Steps<void> {
   const before = yield* ask(tables.meta(key))
   const meta = JSON.stringify(withTexts(parseJson(before), text => covered(text, placesIn(text, what))))

@@ -1,8 +1,8 @@
 /**
- * Redacting covers texts in events with a mask of the same length, so that the places that edits name do not move.
+ * Redacting replaces texts in events by a mask of the same length, so that the places that edits name do not move.
  *
- * The event that records a redaction never holds the covered text. For each changed text of a message it has a salted
- * hash and the places in it: a client that continues the conversation sends the old text, and it is covered in the
+ * The event that records a redaction never holds the redacted text. For each changed text of a message it has a salted
+ * hash and the places in it: a client that continues the conversation sends the old text, and it is redacted in the
  * same way before it is compared. `link` is the hash of the conversation as the client knows it, for the proxy.
  */
 import { hash } from 'node:crypto'
@@ -144,7 +144,7 @@ export function withTexts<T>(value: T, change: (text: string) => string, isData 
 
 export type EventChange = { event: Event; kinds: string[]; texts: RedactedText[] }
 
-/** The event with the texts covered; `undefined` if it has none to cover. */
+/** The event with the texts redacted; `undefined` if it has none to redact. */
 export function redactEvent(event: Event, what: ToRedact, salt: string): EventChange | undefined {
   if (event.type === 'redact') return undefined
   const kinds: string[] = []

@@ -84,11 +84,11 @@ export interface LedgerStore {
   /** The tombstones of removed sessions, oldest first, starting at a place among them. */
   tombstones(from?: number): Promise<Tombstone[]>
   /**
-   * Covers texts in the events of sessions, all or none, including events shared with forks. The chains of all
+   * Redacts texts in the events of sessions, all or none, including events shared with forks. The chains of all
    * sessions with a changed event are recomputed, and each gets an event that says so. Gives these sessions.
    */
   redact(ids: readonly string[], what: ToRedact, removal: Removal): Promise<Redacted[]>
-  /** Clears removed and covered texts from the disk too, if the database can do it. */
+  /** Clears removed and redacted texts from the disk too, if the database can do it. */
   scrub(): Promise<void>
   /** Large texts by their hashes; missing ones are left out. */
   contents(hashes: readonly string[]): Promise<Map<string, string>>

@@ -1,5 +1,5 @@
 /**
- * Shows a change of a block to the person who decides on it: word by word, with invisible characters made visible. A
+ * Shows a change to a block to the person who decides on it: word by word, with invisible characters made visible. A
  * proposal is written by a model that may have read a stranger's text, so zero-width characters, directional
  * overrides and control characters are named, never printed. Pure.
  */

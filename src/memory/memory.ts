@@ -302,7 +302,7 @@ export class Memory {
     throw new PalimpsestError('VERSION_NOT_FOUND', `Block '${label}' has no version ${id}.`, { label, version: id })
   }
 
-  /** The changes of a block from one version to another, or to the present one. */
+  /** The changes to a block from one version to another, or to the present one. */
   async diff(userId: string, label: string, from: string, to?: string): Promise<DiffPart[]> {
     const before = await this.version(userId, label, from)
     const after =

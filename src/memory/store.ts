@@ -94,7 +94,7 @@ export type Decision = {
   from: ProposalState
   to: ProposalState
   note: Note
-  /** The decision's change of the block; none for a rejection. */
+  /** The decision's change to the block; none for a rejection. */
   change?: Change
 }
 

@@ -1,6 +1,6 @@
 /**
  * One error class for mistakes of callers and for failures outside our control. `code` is stable and documented in
- * docs/errors.md; `message` says what to do; further fields carry the data behind it.
+ * docs/errors.md; `message` says what to do; further fields have the data.
  */
 
 /** Every code, with the exit code that the CLI gives for it. */

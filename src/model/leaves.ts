@@ -27,7 +27,7 @@ export function textOf(part: Part): string {
   return leavesOf(part).join('\n')
 }
 
-/** The images of a part, also those inside a tool result. */
+/** The images of a part, including those inside a tool result. */
 export function imagesIn(part: Part): ImagePart[] {
   if (part.type === 'image') return [part]
   return part.type === 'tool-result' && typeof part.output !== 'string' ? part.output.flatMap(imagesIn) : []

@@ -47,7 +47,7 @@ export type RawPart = { type: 'raw'; provider: string; value: unknown } & Shared
 /**
  * Where an edit applies, always in terms of originals. Entries are numbered from 0 in the order in which they
  * were appended. A part is an index into the entry's parts; a leaf is one of the part's texts (see leaves.ts);
- * a span is a pair of character offsets into that leaf. `after` is the empty place behind an entry.
+ * a span is a pair of character offsets into that leaf. `after` is the empty place after an entry.
  */
 export type Target = EntryTarget | PartTarget | RangeTarget | AfterTarget
 export type EntryTarget = { type: 'entry'; entry: number }
@@ -138,7 +138,7 @@ export type FileEvent = {
 /**
  * `usage`: `shown` is our own count of the messages that the numbers are about.
  * `file`: a read or a write by our own file tools.
- * `redact`: texts were covered from event `from` on, and the chain computed anew; before that the session had so many
+ * `redact`: texts were redacted from event `from` on, and the chain recomputed; before that the session had so many
  * `events` and ended with the hash `head`. The rest is explained in ledger/redaction.ts.
  */
 export type Event =

@@ -97,7 +97,7 @@ const REASONS: Record<Mark, string> = {
   input: 'long input of an earlier call',
   stub: 'unlikely to be quoted again',
   reasoning: 'reasoning of a past turn',
-  server: 'unlikely to be quoted again; the provider clears it, so reasoning behind it stays valid',
+  server: 'unlikely to be quoted again; the provider clears it, so reasoning after it stays valid',
 }
 
 function toProposal({ unit }: Item, { mark, replacement }: Pick<Form, 'mark' | 'replacement'>): Proposal {

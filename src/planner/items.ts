@@ -75,7 +75,7 @@ export class Items {
   readonly #tokens = new Sums()
   readonly #files = new Map<string, FileState>()
   #count = 0
-  /** How many changes of the fold have been processed. */
+  /** How many changes to the fold have been processed. */
   #settled = 0
   #units = 0
   #recallWith: string | false | undefined
@@ -123,7 +123,7 @@ export class Items {
     this.#proposed = proposed
   }
 
-  /** Processes the changes of edits and pins since the last plan. */
+  /** Processes the changes to edits and pins since the last plan. */
   settle(fold: Fold): void {
     for (; this.#settled < fold.touched.length; this.#settled++) this.#lookAt(fold, fold.touched[this.#settled]!)
     for (const [item] of this.#proposed) if (!item.gone) this.#reconcile(item, fold)

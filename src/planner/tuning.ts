@@ -32,7 +32,7 @@ export const HALF_CALLS = 4
  */
 export const AGE_POWER = 0.2
 export const SINCE_POWER = 0.47
-/** Fitted: how much less a read is worth with each change of its file. */
+/** Fitted: how much less a read is worth with each change to its file. */
 export const CHANGED_POWER = 0.7
 /** Fitted: twice the text is not quoted twice as often, except for code. Holds for parts of the usual size. */
 export const SIZE_POWER = 0.3

@@ -1,6 +1,6 @@
 /**
  * The tokens that a provider has to write again after an edit. A cached prefix is found only where the provider looks
- * for it, so more than the text behind the edit may be lost. How much depends on the provider's way of matching.
+ * for it, so more than the text after the edit may be lost. How much depends on the provider's way of matching.
  */
 import type { Usage } from '../model/types.ts'
 import type { Model } from './models.ts'
@@ -11,7 +11,7 @@ const BREAKPOINTS = 80
 const INTERVAL_TOKENS = 2048
 
 type Break = {
-  /** Tokens behind the first change. */
+  /** Tokens after the first change. */
   behind: number
   /** Tokens of all messages as sent after the change. */
   whole: number

@@ -50,7 +50,7 @@ export type Model = {
   tiers: Readonly<Record<string, number>>
   shape: Shape
   binding: Binding
-  /** Whether an edit invalidates the reasoning behind it: `binding` is not `none`. */
+  /** Whether an edit invalidates the reasoning after it: `binding` is not `none`. */
   bindsReasoning: boolean
   dialect: Dialect
   /** Shorter prefixes are not cached. */
@@ -197,7 +197,7 @@ function compareStrictness(a: Model, b: Model): number {
   return byBinding || a.write / a.read - b.write / b.read || a.input - b.input
 }
 
-/** The user's row with the longest key that begins the name, or begins the rest behind a provider (`x/…`, `x.…`). */
+/** The user's row with the longest key that begins the name, or begins the rest after a provider (`x/…`, `x.…`). */
 export function ownRow(name: string, own: ModelTable): Partial<Model> | undefined {
   const keys = Object.keys(own)
   if (keys.length === 0) return undefined

@@ -27,7 +27,7 @@ export function bandFactor(model: Pick<Model, 'bands'>, tokens: number, of: 'inp
   return bandAt(model, tokens)?.[of] ?? 1
 }
 
-/** Names of what is priced as usual. */
+/** Names of tiers that have the usual price. */
 const PLAIN = new Set(['', 'standard', 'default', 'auto', 'global', 'not_available'])
 
 /** Adds the service tier, the speed or the region that a provider reports for a call, unless that is the default. */

@@ -2,7 +2,7 @@
  * The table of models as data, checked on first use, and the lookup of a row by the name that a client sends.
  *
  * Clients write one model in many ways: with a provider in front (`openrouter/anthropic/…`, `us.anthropic.…`), a date,
- * a version or a variant behind (`-20251101`, `@20250514`, `-v1:0`, `:thinking`, `[1m]`), and with dots for dashes. Any
+ * a version or a variant at the end (`-20251101`, `@20250514`, `-v1:0`, `:thinking`, `[1m]`), and with dots for dashes. Any
  * other difference means another model, so `claude-opus-4-9` is never taken for `claude-opus-4`.
  */
 import { z } from 'zod'
@@ -130,7 +130,7 @@ function startsWithWord(text: string, word: string): boolean {
   return text.startsWith(word) && !/[a-z]/.test(text[word.length] ?? '')
 }
 
-/** The name, and the rest of it behind each provider or region prefix. */
+/** The name, and the rest of it after each provider or region prefix. */
 function* beginnings(name: string): Generator<string> {
   const lower = name.slice(0, LONGEST_NAME).toLowerCase()
   yield keyOf(lower)

@@ -94,7 +94,7 @@ export function assumedPrices(timelines: Iterable<Pick<Timeline, 'calls' | 'mode
     }
   }
   return [...found].map(([name, row]) => {
-    return `The price of ${name} is not known; it is taken for ${row}. Set it in palimpsest.json: "models"`
+    return `The price of ${name} is not known; it is priced as ${row}. Set it in palimpsest.json: "models"`
   })
 }
 

@@ -2,7 +2,7 @@
  * A session as one page to share: the original conversation, what the model was shown instead, and why. One string of
  * HTML in the look of the web UI that loads nothing and runs no script.
  *
- * Every text is data: escaped, with likely secrets covered. `hidesNames` removes the title, the session's name, the
+ * Every text is data: escaped, with likely secrets redacted. `hidesNames` removes the title, the session's name, the
  * project and its folder, and the names of users in paths; all other text stays.
  */
 import { covered, withTexts } from '../ledger/redaction.ts'
@@ -23,7 +23,7 @@ type ShareOptions = {
   hidesNames?: boolean
 }
 
-/** `secrets`: how many secrets were covered. */
+/** `secrets`: how many secrets were redacted. */
 export type Shared = { html: string; secrets: number }
 
 const SHORT_CHARS = 1200
@@ -35,7 +35,7 @@ export async function sharePage(session: Look, options: ShareOptions): Promise<S
   const happened = events.flatMap(({ event, at }) => (event.type === 'entry' ? [{ at, message: event.message }] : []))
   const writer = new Writer(options, happened)
   const slots = explainView(session.fold)
-  // The conversation is rendered before the header, which says how many secrets were covered in it.
+  // The conversation is rendered before the header, which says how many secrets were redacted in it.
   const talk = slots.map(slot => writer.slot(slot)).join('\n')
   const head = writer.head(happened)
   return {

@@ -151,7 +151,7 @@ export class Look {
     return list.sort((a, b) => b.tokens - a.tokens)
   }
 
-  /** The changes of files with their reasons, from the intents of edits. */
+  /** The changes to files with their reasons, from the intents of edits. */
   async changelog(): Promise<{ changes: Change[]; text: string }> {
     const changes = changesOf(await this.#fileRecord())
     return { changes, text: toChangelog(changes) }

@@ -3,7 +3,7 @@
  * each model call, with its conversation, usage and cache reads; one for each batch of edits; one for each change of
  * the memory.
  *
- * Everything comes from the ledger: a change of a session is noted, and some seconds later the account of its new
+ * Everything comes from the ledger: a change to a session is noted, and some seconds later the account of its new
  * calls is read (timelines.ts). So no request waits for telemetry, and every door gives the same numbers. No content
  * is sent unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` asks for it.
  */
@@ -192,7 +192,7 @@ export class Telemetry {
     this.#metrics.call(common, call, { input: all, output: output ?? 0 })
   }
 
-  /** A change of a block, or a proposal for one. The store knows the user of the block. */
+  /** A change to a block, or a proposal for one. The store knows the user of the block. */
   #memory(change: MemoryChange): void {
     const operation = change.type === 'block.changed' ? 'upsert_memory' : 'create_memory'
     if (change.type === 'proposal.decided') return

@@ -1,5 +1,5 @@
 /**
- * Changes of the workspace files that define the agent and its rules. A file tool does not write them: its change
+ * Changes to the workspace files that define the agent and its rules. A file tool does not write them: its change
  * becomes a proposal, in the queue of memory proposals, and the user decides.
  */
 

@@ -103,7 +103,7 @@ function shownReasoning(fold: Fold, entry: number): Place[] {
 }
 
 /**
- * Where a change begins. A change of whole entries begins before the first part, and an insertion comes after the last
+ * Where a change begins. A change to whole entries begins before the first part, and an insertion comes after the last
  * part.
  */
 function placeOf(target: Target): Place {

@@ -36,7 +36,7 @@ export function lastCutBefore(fold: Fold, entry: number, model: Binding = UNBOUN
   return undefined
 }
 
-/** The first place at or behind `entry` where a range may begin: the entry after a whole step. */
+/** The first place at or after `entry` where a range may begin: the entry after a whole step. */
 export function firstStartFrom(fold: Fold, entry: number): number | undefined {
   const cuts = stepEnds(fold)
   for (let at = lowerBound(cuts, entry - 1); at < cuts.length; at++) {
@@ -46,7 +46,7 @@ export function firstStartFrom(fold: Fold, entry: number): number | undefined {
   return undefined
 }
 
-/** The first entry behind the system prompt. */
+/** The first entry after the system prompt. */
 export function firstEntry(fold: Fold): number {
   let entry = 0
   while (fold.entries[entry]?.role === 'system') entry++
@@ -120,7 +120,7 @@ function pinnedEntries(fold: Fold): number[] {
   return [...new Set([...fold.pins].map(key => Number.parseInt(key, 10)))].sort((a, b) => a - b)
 }
 
-/** Whether no call waits for its result at the end, so that a message may be inserted behind the last entry. */
+/** Whether no call waits for its result at the end, so that a message may be inserted after the last entry. */
 export function endsWhole(fold: Fold): boolean {
   stepEnds(fold)
   return fold.entries.length > 0 && known.get(fold)?.open.size === 0
@@ -132,7 +132,7 @@ const known = new WeakMap<Fold, Ends>()
 
 /**
  * The entries that end a step with all of its calls answered: the next entry is not a tool result. An interrupted step
- * has its results inserted behind it, so its cut comes after the next entry.
+ * has its results inserted after it, so its cut comes after the next entry.
  */
 function stepEnds(fold: Fold): readonly number[] {
   let state = known.get(fold)

@@ -96,12 +96,12 @@ export function contains(target: Target, entry: number): boolean {
   return from <= entry && entry <= to
 }
 
-/** Whether a target covers whole entries (not a place inside or behind an entry). */
+/** Whether a target covers whole entries (not a place inside or after an entry). */
 export function isRange(target: Target): boolean {
   return target.type === 'range' || target.type === 'entry'
 }
 
-/** Whether a target is an entry or a part of one: neither several entries nor the place behind one. */
+/** Whether a target is an entry or a part of one: neither several entries nor the place after one. */
 export function isInEntry(target: Target): target is EntryTarget | PartTarget {
   return target.type === 'entry' || target.type === 'part'
 }

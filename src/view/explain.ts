@@ -38,7 +38,7 @@ export function explainView(fold: Fold): ExplainedSlot[] {
     const explained = messages.map((message, i) => ({
       message,
       tokens: messageTokens(message, fold.count),
-      // Only the first message of a slot can be the entry's own: the others were inserted behind it.
+      // Only the first message of a slot can be the entry's own: the others were inserted after it.
       ids: message.parts.map((_, part) => (i === 0 ? own[part] : undefined)),
     }))
     return {

@@ -59,9 +59,9 @@ export type Fold = {
   callsInEdits: number
   /** How many edits have made the provider clear a result (server-clears.ts), undone edits included. */
   serverClears: number
-  /** Grows with every change of the shown messages. */
+  /** Grows with every change to the shown messages. */
   version: number
-  /** Grows with every change of edits and pins; `touched` holds the entries that each change touched. */
+  /** Grows with every change to edits and pins; `touched` holds the entries that each change touched. */
   edited: number
   readonly touched: Span[]
   /** The first message that changed since `shown` was last asked for; `Infinity` if none. */

@@ -2,7 +2,7 @@
  * What a provider accepts, as named rules over neutral messages.
  *
  * `checkView` checks messages that are about to be sent; `checkEdit` checks what a single edit does to its target. An
- * illegal view is never sent. Rules are local to a step (an assistant message and the results behind it), so a view is
+ * illegal view is never sent. Rules are local to a step (an assistant message and the results after it), so a view is
  * checked from the step before its first change, not from its beginning.
  */
 import { isRecord } from '../model/json.ts'
@@ -47,7 +47,7 @@ export type CheckOptions = {
   from?: number
   /** Stretches of changed messages in order (`to` is exclusive). They are checked together with the adjacent steps. */
   changed?: readonly Stretch[]
-  /** Who speaks first in the conversation itself, behind the system prompt; undefined if nobody does. */
+  /** Who speaks first in the conversation itself, after the system prompt; undefined if nobody does. */
   began?: Message['role'] | undefined
   /** The calls that may still wait for a result; by default all calls of the last step. */
   open?: readonly string[]
@@ -83,7 +83,7 @@ export function firstUnchecked(messages: readonly Message[], { from = 0, changed
 
 type Check = { calls: Set<string>; found: Violation[]; options: CheckOptions }
 
-/** Checks the steps of a stretch, and the step or the results behind it; returns the index after them. */
+/** Checks the steps of a stretch, and the step or the results after it; returns the index after them. */
 function checkSteps(messages: readonly Message[], { from, to }: Stretch, check: Check): number {
   const { found, options } = check
   let i = from
@@ -153,17 +153,17 @@ function beginsWithCall(messages: readonly Message[], first: number): boolean {
   return false
 }
 
-/** Who speaks first behind the system prompt. */
+/** Who speaks first after the system prompt. */
 export function firstSpeaker(messages: readonly Pick<Message, 'role'>[]): Message['role'] | undefined {
   return messages[firstSpoken(messages)]?.role
 }
 
-/** The first message behind the system prompt; −1 if there is none. */
+/** The first message after the system prompt; −1 if there is none. */
 export function firstSpoken(messages: readonly Pick<Message, 'role'>[]): number {
   return messages.findIndex(({ role }) => role !== 'system')
 }
 
-/** Checks one assistant message (or several in a row) with the results behind it; returns the index after them. */
+/** Checks one assistant message (or several in a row) with the results after it; returns the index after them. */
 function checkStep(messages: readonly Message[], start: number, { calls, found, options }: Check): number {
   const open = new Set<string>()
   let i = start

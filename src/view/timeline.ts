@@ -86,7 +86,7 @@ type Since = {
   ids: string[]
   saved: number
   undone: string[]
-  /** Whether an edit was ours. Edits of the engine do not count, because they record changes of the client. */
+  /** Whether an edit was ours. Edits of the engine do not count, because they record changes by the client. */
   ours: boolean
   decision?: string
   cause?: string

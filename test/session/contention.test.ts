@@ -87,7 +87,7 @@ for (const [name, act] of Object.entries(DOINGS)) {
       const { store, session, other, id, close } = await begin()
       const before = { texts: await texts(session), edits: session.edits() }
       interfere(store, other, Number.POSITIVE_INFINITY)
-      await assert.rejects(act(session, id), { code: 'STORE_LOCKED', message: /Others keep writing/ })
+      await assert.rejects(act(session, id), { code: 'STORE_LOCKED', message: /Other writers keep changing/ })
       assert.ok(store.attempts > 3, `${store.attempts} attempts`)
       store.rival = undefined
       assert.deepEqual({ texts: await texts(session), edits: session.edits() }, before)

@@ -2,7 +2,7 @@
 import { getJson } from './api.ts'
 import { useResource } from './resource.ts'
 
-/** The titles of some sessions by their ids, once they are there. */
+/** The titles of some sessions by their ids, once they are loaded. */
 export function useTitles(sessions: readonly string[]): ReadonlyMap<string, string> {
   const ids = [...new Set(sessions)].sort()
   const found = useResource(ids.length === 0 ? undefined : ids.join('\n'), async signal => {

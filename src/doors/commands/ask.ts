@@ -35,8 +35,8 @@ export const ask = defineCommand({
   summary: 'send the agent one request and print its answer',
   usage: '[REQUEST...]',
   details:
-    'Without REQUEST, the request is read from stdin; a - in REQUEST is replaced by stdin. The answer goes to stdout, what the agent\n' +
-    'does to stderr. With --json, every event is a JSON object on a line of its own, and the last one is done.\n' +
+    'Without REQUEST, the request is read from stdin; a - in REQUEST is replaced by stdin. The answer goes to stdout, a report\n' +
+    "of the agent's actions to stderr. With --json, every event is a JSON object on a line of its own; the last one is done.\n" +
     'Without a terminal, anything that needs approval is refused unless --yes or the configuration allows it.',
   examples: [
     'palimpsest ask --demo "Fix the failing test"',

@@ -29,7 +29,7 @@ export const deleteSessions = defineCommand({
   details:
     'Removes their events, texts that nothing else uses, files, and their entries in the search index. This cannot be\n' +
     'undone. Forks keep what they share. The ledger keeps a tombstone for each: name, time, author and last hash, so\n' +
-    'that verify can still prove the rest. With --user and --before: sessions of that user last used before that day.',
+    'that verify can still check the rest. With --user and --before: sessions of that user last used before that day.',
   examples: [
     'palimpsest delete fix-login',
     'palimpsest delete --before 2026-01-01 --dry-run',

@@ -1,5 +1,5 @@
 /**
- * `install`, `uninstall`, `status` and `logs`: agents that always go through Palimpsest. Changes of an agent's
+ * `install`, `uninstall`, `status` and `logs`: agents that always go through Palimpsest. Changes to an agent's
  * settings are shown as a diff first, and a copy is kept. Nothing is changed before the service answers and a call
  * through it has reached the provider.
  */

@@ -17,7 +17,7 @@ export const redact = defineCommand({
   usage: '[SESSION]',
   details:
     'In one session or in all, and in the history of the chat. A mask of the same length replaces the text in messages,\n' +
-    'edits, kept files and the search index. This cannot be undone. Hashes are computed anew from there on, and an event\n' +
+    'edits, kept files and the search index. This cannot be undone. Later hashes are recomputed, and an event\n' +
     'records time and author. Forks that share the text are changed too. Clients can continue the conversation. Remember to\n' +
     'replace a leaked key.',
   examples: [

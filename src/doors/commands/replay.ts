@@ -33,7 +33,7 @@ export const replay = defineCommand({
   details:
     'FILE is a transcript of a known agent, or a folder of transcripts. Percentages are relative to `none`, which\n' +
     'sends everything. Evidence is the share of later quotes whose source is still in view when the agent quotes it;\n' +
-    'the cost with fetching adds the cost of fetching the others again. See docs/replay.md.',
+    'the cost with fetching adds the cost of fetching the lost sources again. See docs/replay.md.',
   examples: [
     'palimpsest replay session.jsonl',
     'palimpsest replay session.jsonl --policy none,stale-output,thrifty --svg cost.svg',

@@ -28,7 +28,7 @@ const OPTIONS = {
 
 export const retention = defineCommand({
   name: 'retention',
-  summary: 'delete old sessions, with an archive if wanted',
+  summary: 'delete old sessions, and archive them first if wanted',
   usage: '',
   details:
     'Uses the rules in palimpsest.json (`retention`), or one rule on the command line. Only shows what would be deleted unless\n' +

@@ -106,7 +106,7 @@ async function readHeads(path: string, only: string | undefined, io: Io): Promis
 /** The tombstones must lead to the head that was kept. */
 function checkRemoved(removed: readonly Tombstone[], kept: RemovedHead): void {
   if (kept.sessions === 0 || removed[kept.sessions - 1]?.hash === kept.hash) return
-  const message = 'The record of removed sessions was cut short or written anew. Restore it from a backup.'
+  const message = 'The record of removed sessions was cut short or rewritten. Restore it from a backup.'
   throw new PalimpsestError('LEDGER_CORRUPT', message, { removed: removed.length, kept: kept.sessions })
 }
 

@@ -19,8 +19,9 @@ export const why = defineCommand({
   summary: 'explain the cost of a session, call by call, and where the money went',
   usage: 'SESSION',
   details:
-    'SESSION is a session of the ledger, or a transcript of a known agent. Predicted is the cost by our cost model, billed\n' +
-    'the cost by what the provider reported. Free edits lose no cache: it is cold, or the part was never sent.\n' +
+    'SESSION is a session of the ledger, or a transcript of a known agent. The predicted cost comes from our cost model, the\n' +
+    'billed cost from the usage that the provider reported. Free edits cause no cache miss: the cache is cold, or the part\n' +
+    'was never sent.\n' +
     'See docs/report.md.',
   examples: [
     'palimpsest why fix-login',

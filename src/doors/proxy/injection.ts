@@ -2,7 +2,7 @@
  * What the proxy adds to a conversation: a text after the system prompt (memory, workspace) and our own tools.
  *
  * The addition is fixed before the first request of a conversation and written into the ledger. From then on every
- * request has the same bytes, also after changes of the memory and restarts of the proxy. A conversation that began
+ * request has the same bytes, even after changes to the memory and restarts of the proxy. A conversation that began
  * without an addition never gets one. No cache mark is added or moved.
  */
 

@@ -33,7 +33,7 @@ export const Block = named('Block', {
   stale: z
     .array(z.object({ text: z.string(), since: z.string().optional(), replacedBy: z.string().optional() }))
     .describe('Facts that are out of date: they were replaced, or their last valid day has passed.'),
-  version: z.string().describe('Changes with every change of the block.'),
+  version: z.string().describe('Changes with every change to the block.'),
 })
 
 const Version = named('Version', {
@@ -156,7 +156,7 @@ const history = defineRoute({
 const restore = defineRoute({
   method: 'post',
   path: '/users/{user}/blocks/{label}/restore',
-  summary: 'Restore an old version as the newest one; also for a deleted block',
+  summary: 'Restore an old version as the newest one, even of a deleted block',
   roles: PEOPLE,
   params: BlockParam,
   body: z.strictObject({ version: VersionName, why }),

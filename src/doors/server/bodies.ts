@@ -23,7 +23,7 @@ export async function readBytes(request: Request, limit: number): Promise<Uint8A
   } catch (error) {
     if (isPalimpsestError(error)) throw error
     // The client has gone away, which is no failure of ours.
-    throw new PalimpsestError('FORMAT_BROKEN', 'The body broke off.', {}, error)
+    throw new PalimpsestError('FORMAT_BROKEN', 'The body ended too early.', {}, error)
   }
   return Buffer.concat(chunks)
 }

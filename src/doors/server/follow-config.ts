@@ -1,5 +1,5 @@
 /**
- * Applies changes of palimpsest.json to a running server, made by `palimpsest config`, an editor or another server. The
+ * Applies changes to palimpsest.json to a running server, made by `palimpsest config`, an editor or another server. The
  * file is checked once a second; a deleted file means the defaults. If a file is invalid, the last settings are kept
  * and the log says so.
  */

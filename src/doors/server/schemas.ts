@@ -260,7 +260,7 @@ export const SessionOut = named('Session', {
 
 export const SessionRow = SessionOut.extend({
   title: z.string().describe('The title that somebody gave it, or its first request; empty if that is not known yet.'),
-  live: z.boolean().describe('It grew in the last minute and a half.'),
+  live: z.boolean().describe('It has new entries from the last minute and a half.'),
   isOld: z.boolean().describe('Whether the session has grown since its numbers were computed.'),
   isUntried: z.boolean().describe('Whether it is a recording that is still to be replayed.'),
   summary: SummaryOut.nullable().describe('Null if it is not known yet: request it at /sessions/{session}/summary.'),

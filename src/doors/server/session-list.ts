@@ -90,7 +90,8 @@ const overview = defineRoute({
   method: 'get',
   path: '/overview',
   summary: 'Cost and savings this week and by day; all agents, projects, models and tags',
-  description: 'Sessions that nobody has looked at yet are read in the background: `counted` says how far that is.',
+  description:
+    'Sessions that nobody has looked at yet are read in the background: `counted` is the number read so far.',
   roles: EVERYBODY,
   answer: named('Overview', {
     days: z

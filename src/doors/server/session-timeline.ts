@@ -77,7 +77,7 @@ const TimelineCallOut = named('TimelineCall', {
       cacheWrite: z.number().optional(),
       cacheWriteLong: z.number().optional(),
       output: z.number().optional(),
-      searches: z.number().optional().describe('Of the web, by the provider.'),
+      searches: z.number().optional().describe('Web searches by the provider.'),
       reasoning: z.number().optional(),
       model: z.string().optional(),
       id: z.string().optional().describe("The provider's id of the answer."),

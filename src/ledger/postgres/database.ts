@@ -274,7 +274,7 @@ const UNIQUE_VIOLATION = '23505'
 /** The codes when another server creates the same table: unique violation, duplicate object, duplicate table. */
 const ALREADY_MADE: unknown[] = [UNIQUE_VIOLATION, '42710', '42P07']
 
-/** PostgreSQL's own code of a failure, also if the error was already translated. */
+/** PostgreSQL's own code of a failure, even if the error was already translated. */
 function codeOf(error: unknown): unknown {
   return isPalimpsestError(error) ? error.data['postgres'] : (error as { code?: unknown } | undefined)?.code
 }

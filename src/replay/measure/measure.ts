@@ -52,7 +52,7 @@ export type Measures<T extends string = string, E extends string = string> = {
   evidence: Record<E, Kept>
   /** Share of the users' words that were in view, over all calls. */
   said: number
-  /** Tokens of the running turns' reasoning over all calls, and how many were gone or behind a later change. */
+  /** Tokens of the running turns' reasoning over all calls, and how many were gone or after a later change. */
   reasoning: { running: number; lost: number }
   perCall: { tokens: number; cost: number; bust: boolean; lost: number }[]
 }

@@ -108,7 +108,7 @@ export type Row = {
   refetches: number
   peak: number
   said: number
-  /** Share of the running turns' reasoning that was gone, or behind a change, over all calls. */
+  /** Share of the running turns' reasoning that was gone, or after a change, over all calls. */
   reasoningLost: number
 }
 

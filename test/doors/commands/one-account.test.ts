@@ -143,7 +143,7 @@ test('a report states what its limit leaves out', async () => {
 test('every command says that an unknown price is assumed', async () => {
   const unknown = await put('odd/odd.jsonl', call({ input: 10, model: 'acme-one' }), 10)
   const page = join(folder, 'odd.html')
-  const said = /The price of acme-one is not known; it is taken for claude-sonnet-4-5/
+  const said = /The price of acme-one is not known; it is priced as claude-sonnet-4-5/
   for (const args of [
     ['report', unknown, '--out', page],
     ['why', unknown],

@@ -203,7 +203,7 @@ describe('redact', () => {
       await redactBoth(home)
       const went = await session.sync([...TALK, user('one'), says('two'), user('three')])
       assert.equal(went.session.id, 'talk')
-      await assert.rejects(other.append(user(`again ${TOKEN}`)), /was redacted meanwhile/)
+      await assert.rejects(other.append(user(`again ${TOKEN}`)), /was redacted in the meantime/)
       await other.append(user('again'))
       assert.ok(!JSON.stringify(await other.view({ plan: false })).includes(TOKEN))
     }

@@ -2,7 +2,7 @@
  * A plot of one or more series over the calls of a session, as SVG.
  *
  * Series with more values than pixels are reduced to the highest value of each pixel, so that no peak is lost. A click
- * or drag selects a call; the caption shows its numbers, also for screen readers.
+ * or drag selects a call; the caption shows its numbers, for screen readers too.
  */
 import { type PointerEvent, useState } from 'react'
 import { maxOf, namedTicks, type Point, thin } from './plot-points.ts'

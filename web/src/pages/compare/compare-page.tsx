@@ -202,9 +202,9 @@ function Method() {
       <p>
         Each call is priced as a provider with a prompt cache would: what it shares with the call before at the price of
         a read, the rest at the price of a write, and everything is written again after a pause. That holds for every
-        row, so the cache itself is nobody’s merit. The cost of a session is what was billed, less what the planner
-        would have saved. A later quote is a passage of a tool result that the recorded agent used again. The knob of
-        thrifty sets how much it keeps; the curve shows its five settings.
+        row, so no planner gets credit for the cache itself. The cost of a session is what was billed, less what the
+        planner would have saved. A later quote is a passage of a tool result that the recorded agent used again. The
+        knob of thrifty sets how much it keeps; the curve shows its five settings.
       </p>
     </details>
   )

@@ -133,7 +133,7 @@ function EditBlock({ user, block, onDone, onCancel }: EditBlockProps) {
       {isOld && (
         <div className="notice notice-warn">
           <p>Somebody changed this block while you were writing:</p>
-          <TextDiff before={base.body} after={block.body} label="What changed meanwhile" />
+          <TextDiff before={base.body} after={block.body} label="What changed in the meantime" />
           <Button
             small
             onClick={() => {

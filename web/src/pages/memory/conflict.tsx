@@ -1,5 +1,5 @@
 /**
- * Two changes of the same lines in three columns: the old text, the current text, and the proposed text. The choices
+ * Two changes to the same lines in three columns: the old text, the current text, and the proposed text. The choices
  * fill the text below, which can be edited before it is saved.
  */
 import type { Region } from '../../api-types.ts'

@@ -112,12 +112,12 @@ type ScopeProps = {
   turns: readonly Turn[]
   isByTurn: boolean
   onUnit(unit: 'turn' | 'part'): void
-  /** What the map is zoomed to. */
+  /** The zoomed stretch; undefined if the map shows everything. */
   part: MapData | undefined
   onAll(): void
 }
 
-/** What a bar is, and how much of the session the bars are. */
+/** Chooses whether a bar is a turn or a part, and shows how much of the session is drawn. */
 function Scope({ whole, turns, isByTurn, onUnit, part, onAll }: ScopeProps) {
   return (
     <div className="map-unit">
@@ -200,7 +200,7 @@ function Tip({ box: { bar, group }, x, width }: { box: Box; x: number; width: nu
   )
 }
 
-/** By their ids where these are few: a turn may have one edit in many of its parts. */
+/** A few edits by their ids, more by their number. A turn may have one edit in many of its parts. */
 function editsOf({ edits }: Bar): string {
   const ids = [...new Set(edits)]
   return ids.length <= 3 ? ids.join(', ') : plural(ids.length, 'edit')
@@ -260,7 +260,7 @@ function Legend({ map, only, onOnly }: { map: MapData; only: KindGroup | undefin
   )
 }
 
-/** Counts the changes of the colour theme. */
+/** Counts the changes to the colour theme. */
 function useThemeRounds(): number {
   const [round, setRound] = useState(0)
   useEffect(() => {

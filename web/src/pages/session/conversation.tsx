@@ -146,7 +146,7 @@ function useJump(jump: ConversationProps['jump'], leap: Jump, isThere: boolean):
     }
     return () => stop.abort()
   }, [jump])
-  // After every drawing, and two frames later, when the sizes of what was drawn are known; until the row is in its place.
+  // Repeats after every drawing, and two frames later, when the drawn rows have their sizes, until the row is in place.
   useEffect(() => {
     let left = MOST_FRAMES
     const settle = () => {
@@ -204,10 +204,10 @@ function seenRange(items: readonly Item[], scrolled: number, stuck: number): [nu
   return [seen[0]?.index, seen.at(-1)?.index]
 }
 
-/** A row that is not in its place within so many frames without a drawing does not get there. */
+/** A row that is not in place after so many frames without a drawing will not get there. */
 const MOST_FRAMES = 30
 
-/** Whether a row is where a leap to it ends: below what sticks to the top, or as far up as the end of the page lets it. */
+/** Whether a jump to a row has ended: the row is just below the bars at the top, or the page cannot scroll further. */
 function isInPlace(entry: number): boolean {
   const row = document.querySelector(`.conversation-row[data-index="${entry}"]`)
   if (!row) return false

@@ -26,11 +26,11 @@ export function DeleteDialog({ session, onClose }: { session: string; onClose():
     >
       <p>
         {events === undefined ? 'Its events' : `Its ${plural(events, 'event')}`}, the files that only it points to, and
-        its words in the search go. This cannot be undone.
+        its words in the search index are removed. This cannot be undone.
       </p>
       <p className="dim">
-        Forks keep the events that they share. A record stays of its name, the time and who deleted it, so that the rest
-        can still be verified.
+        Forks keep the events that they share. Its name, the time and the user who deleted it are recorded, so that the
+        rest can still be verified.
       </p>
     </Dialog>
   )

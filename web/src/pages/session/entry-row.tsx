@@ -71,7 +71,7 @@ function EntryParts({ session, number, entry, edits, bars, names, marks }: Entry
 
 type EntryHeadProps = {
   entry: Entry
-  /** Whether a finger asked for what can be done. */
+  /** Whether the user has opened the actions by touch. */
   open: boolean
   onOpen(): void
 }

@@ -281,12 +281,12 @@ function SidePanel(props: SidePanelProps) {
   )
 }
 
-/** Whether all that is above the conversation is there: nothing moves it any more. */
+/** Whether everything above the conversation is loaded, so that the conversation no longer moves. */
 function isSettled({ map, verdict, moment }: SessionData): boolean {
   return map !== undefined && verdict !== undefined && (moment.value !== undefined || moment.error !== undefined)
 }
 
-/** On a narrow screen the conversation is below what there is to know about it. */
+/** On a narrow screen the conversation is below the tabs about the session. */
 function toConversation(): void {
   document.querySelector('.conversation')?.scrollIntoView()
 }

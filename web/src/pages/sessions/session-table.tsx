@@ -155,7 +155,12 @@ function Row({ row, sums, now, onRename, nested, children }: RowProps) {
       <td className="session-name">
         <div>
           {live && (
-            <span className="live-dot" role="img" aria-label="active" title="It grew in the last minute and a half" />
+            <span
+              className="live-dot"
+              role="img"
+              aria-label="active"
+              title="New entries in the last minute and a half"
+            />
           )}
           {nested && <span className="session-kind">{nested}</span>}
           <a href={hrefOf('sessions', row.id)} title={`${row.title}\n${row.id}`.trim()}>

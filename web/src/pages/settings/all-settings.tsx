@@ -27,7 +27,7 @@ const ABOUT: Record<string, string> = {
   'marks.warnFrom': 'The agent is warned above this share of the budget.',
   'marks.limit': 'A result with more characters is moved to a file.',
   'marks.preview': 'The number of characters that stay in view.',
-  model: 'The model of the sessions, where nothing says.',
+  model: 'The model of sessions that name none.',
   cacheTtl: 'The cache lifetime requested from the provider.',
   overhead: 'Tokens of system prompt and tools.',
 }

@@ -145,7 +145,7 @@ function Draft({ file, onSaved, onCancel }: DraftProps) {
             <b>This file was changed while you were writing.</b> Nothing is lost: this is what changed. Merge it into
             your text, then save.
           </p>
-          <TextDiff before={base.text} after={now.text} label="What changed meanwhile" />
+          <TextDiff before={base.text} after={now.text} label="What changed in the meantime" />
           <div className="actions">
             <Button small onClick={() => rebase(text)}>
               Continue, and compare my text with this version
