@@ -117,7 +117,7 @@ function toStretch({ messages, carried, reason }: TranscriptSession): Stretch {
   if (reason !== 'compaction') return { head: [], messages }
   const at = messages[0]?.at
   const written = messages.findIndex(message => message.at !== at)
-  const head = (written < 0 ? messages.length : written) + carried
+  const head = Math.max(written < 0 ? messages.length : written, carried)
   return { head: messages.slice(0, head), messages: messages.slice(head) }
 }
 

@@ -61,7 +61,7 @@ export function transcriptReaderContract(reader: TranscriptReader, samples: Tran
       )
       const odd = fc.oneof(
         fc.jsonValue({ maxDepth: 3 }),
-        fc.constantFrom(null, '', 0, [], {}, [null], { type: 'text' }),
+        fc.constantFrom(null, '', 0, -1, 1e300, [], {}, [null], { type: 'text' }),
       )
       const mutated = fc
         .tuple(fc.constantFrom(...values), fc.nat(), odd)
@@ -73,6 +73,7 @@ export function transcriptReaderContract(reader: TranscriptReader, samples: Tran
           const collector = new SessionCollector()
           for (const event of events) collector.add(event)
           for (const session of collector.sessions) assertAppendable(session)
+          assertCounted(collector.sessions)
           assertEnded(events)
         }),
         { numRuns: 300 },
@@ -103,6 +104,7 @@ function contractOfSample(reader: TranscriptReader, sample: TranscriptSample): v
   test(`${sample.name}: every session can be appended to a ledger`, async () => {
     const read = await readTranscript(fileOf(text))
     for (const session of read.sessions) assertAppendable(session)
+    assertCounted(read.sessions)
   })
 
   test(`${sample.name}: the stream gives the same messages`, async () => {
@@ -187,6 +189,23 @@ export function assertAppendable(session: TranscriptSession): void {
     assert.ok(message.parts.length > 0, 'a message without parts')
     calls.check(message)
     calls.add(message)
+  }
+}
+
+/** A message that comes from the parent is paid there, and reports have only plausible numbers. */
+function assertCounted(sessions: readonly TranscriptSession[]): void {
+  const known = new Map(sessions.map(session => [session.id, session]))
+  for (const { parent = '', messages, carried, usage: reports } of sessions) {
+    const paid = new Set(known.get(parent)?.messages)
+    assert.ok(!messages.slice(carried).some(message => paid.has(message)), 'a message of the parent counts again')
+    for (const { usage } of reports) {
+      const counts = Object.values(usage).filter(value => typeof value === 'number')
+      assert.ok(
+        counts.every(value => value >= 0 && value <= Number.MAX_SAFE_INTEGER),
+        JSON.stringify(usage),
+      )
+      assert.ok((usage.cacheWriteLong ?? 0) <= (usage.cacheWrite ?? 0), JSON.stringify(usage))
+    }
   }
 }
 

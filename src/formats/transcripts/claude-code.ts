@@ -232,13 +232,14 @@ function usageOf(message: Fields): Usage | undefined {
   const [model, id] = [text(message['model']), text(message['id'])]
   if (model === '<synthetic>') return { by: 'client' }
   if (!isRecord(usage)) return undefined
-  const long = count(fields(usage['cache_creation'])['ephemeral_1h_input_tokens'])
+  const written = fields(usage['cache_creation'])
+  const [short, long] = [count(written['ephemeral_5m_input_tokens']), count(written['ephemeral_1h_input_tokens'])]
   const reasoning = count(fields(usage['output_tokens_details'])['thinking_tokens'])
   const searches = count(fields(usage['server_tool_use'])['web_search_requests'])
   const reported: Usage = {
     input: count(usage['input_tokens']),
     cacheRead: count(usage['cache_read_input_tokens']),
-    cacheWrite: count(usage['cache_creation_input_tokens']),
+    cacheWrite: Math.max(count(usage['cache_creation_input_tokens']), short + long),
     ...(long > 0 ? { cacheWriteLong: long } : {}),
     output: count(usage['output_tokens']),
     ...(searches > 0 ? { searches } : {}),

@@ -30,8 +30,12 @@ export function asText(value: unknown): string {
   return value === undefined || value === null ? '' : JSON.stringify(value)
 }
 
+/** No request has as many tokens; a larger number is damage. */
+const MOST_TOKENS = 1e9
+
+/** A number of tokens; 0 for what cannot be one. */
 export function count(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) ? value : 0
+  return typeof value === 'number' && value >= 0 && value <= MOST_TOKENS ? value : 0
 }
 
 /** Milliseconds since 1970, from an ISO date or a number of milliseconds. */

@@ -5,8 +5,15 @@
  */
 import { isRecord } from '../../model/json.ts'
 import type { Part, Usage } from '../../model/types.ts'
-import { type Fields, fields, records, text, time } from './json.ts'
-import { byValue, Recorder, type SessionRecorder, type TranscriptReader } from './transcript.ts'
+import { count, type Fields, fields, records, text, time } from './json.ts'
+import {
+  byValue,
+  Recorder,
+  SESSION_REASONS,
+  type SessionRecorder,
+  type SessionStart,
+  type TranscriptReader,
+} from './transcript.ts'
 
 export const palimpsestExport: TranscriptReader = {
   format: 'palimpsest',
@@ -14,9 +21,11 @@ export const palimpsestExport: TranscriptReader = {
   detect: ({ values }) => (fields(values[0])['format'] === 'palimpsest-sessions' ? 1 : 0),
   start: byValue((recorder, value, { name }) => {
     for (const one of records(fields(value)['sessions'])) {
-      const session = recorder.open({ ...startOf(one, name), whole: one })
-      for (const event of records(one['ledger'])) readEvent(session, event)
-      session.flush()
+      const events = records(one['ledger'])
+      const session = recorder.open({ ...startOf(one, name), ...originOf(one), whole: one })
+      const reader = new EventReader(session, carriedIn(one, events))
+      for (const event of events) reader.take(event)
+      reader.end()
     }
   }),
 }
@@ -32,16 +41,16 @@ export const palimpsestRecording: TranscriptReader = {
   },
   start({ name }) {
     const recorder = new Recorder()
-    let session: SessionRecorder | undefined
+    let reader: EventReader | undefined
     return {
       take(value) {
         const line = fields(value)
-        if (session) readEvent(session, fields(line['event']))
-        else session = recorder.open(startOf(line, name))
+        if (reader) reader.take(fields(line['event']))
+        else reader = new EventReader(recorder.open(startOf(line, name)))
         return recorder.drain()
       },
       end() {
-        session?.flush()
+        reader?.end()
         return recorder.drain()
       },
     }
@@ -53,9 +62,77 @@ function startOf(head: Fields, name: string): { id: string; model?: string } {
   return { id: text(head['id']) || name, ...(model ? { model } : {}) }
 }
 
-function readEvent(session: SessionRecorder, event: Fields): void {
-  if (event['type'] === 'entry') readMessage(session, fields(event['message']))
-  if (event['type'] === 'usage') session.endResponse(usageOf(fields(event['usage'])))
+/** Where a session comes from: a fork in its home, or what the recording said that it was imported from. */
+function originOf(one: Fields): Pick<SessionStart, 'parent' | 'reason' | 'cwd'> {
+  const about = fields(one['about'])
+  const [forked, parent, cwd] = [text(fields(one['parent'])['id']), text(about['parent']), text(about['project'])]
+  const said = SESSION_REASONS.find(known => known === about['reason'])
+  const reason = said ?? (forked === '' ? undefined : 'fork')
+  return {
+    ...(forked || parent ? { parent: forked || parent } : {}),
+    ...(reason ? { reason } : {}),
+    ...(cwd ? { cwd } : {}),
+  }
+}
+
+/** The messages at the beginning whose calls another session has paid. */
+function carriedIn(one: Fields, events: readonly Fields[]): number {
+  const shared = events.slice(0, count(fields(one['parent'])['seq'])).filter(({ type }) => type === 'entry').length
+  return Math.max(shared, count(fields(one['about'])['carried']))
+}
+
+/** Reads the entries and the reports of usage, which come after their answer or before it. */
+class EventReader {
+  readonly #session: SessionRecorder
+  /** Entries that are still to come from another session. */
+  #carried: number
+  /** The usage of the last answer; `undefined` if it has none yet, `null` if there is no answer. */
+  #reported: Usage | undefined | null = null
+  /** A report whose answer is still to come. */
+  #early: Usage | undefined
+
+  constructor(session: SessionRecorder, carried = 0) {
+    this.#session = session
+    this.#carried = carried
+  }
+
+  take(event: Fields): void {
+    if (event['type'] === 'usage') this.#report(usageOf(fields(event['usage'])))
+    if (event['type'] !== 'entry') return
+    const message = fields(event['message'])
+    if (message['role'] !== 'assistant') this.#settle()
+    if (this.#carried-- === 0) this.#session.inherit()
+    readMessage(this.#session, message)
+    this.#reported = message['role'] === 'assistant' ? undefined : null
+    if (this.#early) this.#report(this.#early)
+    this.#early = undefined
+  }
+
+  end(): void {
+    this.#settle()
+    if (this.#carried === 0) this.#session.inherit()
+    this.#session.flush()
+  }
+
+  #report(usage: Usage): void {
+    const corrects = this.#reported?.id !== undefined && this.#reported.id === usage.id
+    if (this.#reported === undefined || corrects) {
+      // If the client wrote the answer, the next report is of the call before.
+      this.#reported = usage.by === 'client' ? undefined : usage
+      this.#session.endResponse(usage)
+    } else {
+      this.#settle()
+      this.#early = usage
+    }
+  }
+
+  /** A report without an answer: the provider was paid for a call whose answer did not arrive. */
+  #settle(): void {
+    if (!this.#early || this.#early.by === 'client') return
+    this.#session.assistant([], { usage: this.#early })
+    this.#session.endResponse()
+    this.#early = undefined
+  }
 }
 
 function readMessage(session: SessionRecorder, message: Fields): void {
@@ -99,8 +176,11 @@ function isPart(value: Fields): value is Fields & Part {
   return typeof output === 'string' || (Array.isArray(output) && output.every(part => isRecord(part) && isPart(part)))
 }
 
+const COUNTS = ['input', 'cacheRead', 'cacheWrite', 'cacheWriteLong', 'output', 'searches', 'reasoning'] as const
+const NAMES = ['model', 'id', 'tier'] as const
+
 function usageOf(given: Fields): Usage {
-  const numbers = ['input', 'cacheRead', 'cacheWrite', 'output'].filter(key => typeof given[key] === 'number')
-  const model = text(given['model'])
-  return { ...Object.fromEntries(numbers.map(key => [key, given[key]])), ...(model ? { model } : {}) }
+  const numbers = COUNTS.filter(key => typeof given[key] === 'number').map(key => [key, count(given[key])])
+  const names = NAMES.filter(key => text(given[key]) !== '').map(key => [key, given[key]])
+  return { ...Object.fromEntries([...numbers, ...names]), ...(given['by'] === 'client' ? { by: 'client' } : {}) }
 }

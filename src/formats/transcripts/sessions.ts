@@ -7,7 +7,7 @@ import type { Problem, SessionStart, TranscriptEvent } from './transcript.ts'
 
 export type TranscriptSession = SessionStart & {
   messages: Message[]
-  /** How many of the messages the parent session already has (a tail kept by a compaction, or up to a rewind). */
+  /** How many messages at the beginning have no calls of this session: a summary and what it kept, or up to a rewind. */
   carried: number
   /** When the file began, if it began with a copy of another session. */
   forkedAt?: number
@@ -54,7 +54,8 @@ export class SessionCollector {
   #carry(session: TranscriptSession, from: number, to: number): void {
     const kept = this.#sessions.get(session.parent ?? '')?.messages.slice(from, to) ?? []
     for (const message of kept) session.messages.push(message)
-    session.carried += kept.length
+    // The summary of a compaction comes before the messages that it kept.
+    if (kept.length > 0) session.carried = session.messages.length
   }
 }
 

@@ -166,7 +166,7 @@ test('sessions name their parents', async () => {
     after.sessions.map(({ parent, reason, carried }) => ({ parent, reason, carried })),
     [
       { parent: undefined, reason: undefined, carried: 0 },
-      { parent: 's1', reason: 'compaction', carried: 1 },
+      { parent: 's1', reason: 'compaction', carried: 2 },
     ],
   )
   const beside = await readTranscript(fileOf(sampleText(sidechain)))

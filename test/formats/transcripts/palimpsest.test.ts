@@ -5,10 +5,15 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { palimpsestExport, palimpsestRecording } from '../../../src/formats/transcripts/palimpsest.ts'
 import { readTranscript } from '../../../src/formats/transcripts/read-transcript.ts'
+import type { Usage } from '../../../src/model/types.ts'
+import { recordedTimeline } from '../../../src/replay/account.ts'
 import { openPalimpsest } from '../../../src/session/engine.ts'
 import { openSample, SAMPLE_FILE } from '../../../src/session/sample.ts'
+import { Timelines } from '../../../src/session/timelines.ts'
+import { EXPORT, exportSession } from '../../../src/session/whole-session.ts'
+import { type Statistics, statisticsOf } from '../../../src/view/statistics.ts'
 import { runCli } from '../../cli.ts'
-import { transcriptReaderContract } from '../../contracts/transcript-reader.ts'
+import { fileOf, sampleText, transcriptReaderContract } from '../../contracts/transcript-reader.ts'
 
 const say = (role: string, text: string) => ({ role, parts: [{ type: 'text', text }] })
 const call = { role: 'assistant', parts: [{ type: 'tool-call', id: 'c1', name: 'ls', input: { path: '.' } }] }
@@ -79,4 +84,41 @@ test('the sample and its export are read as the same session', async t => {
   const replayed = await runCli(['replay', SAMPLE_FILE])
   assert.equal(replayed.code, 0, replayed.stderr)
   assert.match(replayed.stdout, /thrifty/)
+})
+
+test('an exported session costs what it costs in its home: by lifetime, tier and search, and forks only their own calls', async () => {
+  const pal = await openPalimpsest({ home: ':memory:' })
+  const session = await pal.session('one', { model: 'claude-opus-4-8' })
+  const asked = (text: string) => session.append({ role: 'user', parts: [{ type: 'text', text }] })
+  const told = (text: string) => session.append({ role: 'assistant', parts: [{ type: 'text', text }] })
+  const report = (more: Usage) => session.record({ type: 'usage', usage: { model: 'claude-opus-4-8', ...more } })
+  await asked('go')
+  await told('one')
+  await report({ input: 9, cacheWrite: 40_000, cacheWriteLong: 40_000, output: 10, searches: 3, id: 'm1' })
+  await asked('on')
+  await report({ input: 9, cacheRead: 40_000, output: 0, tier: 'fast', id: 'm2' })
+  await told('two')
+  await asked('again')
+  await report({ input: 70_000, output: 0, id: 'm3' })
+  await asked('and again')
+  await told('four')
+  await session.record({ type: 'usage', usage: { by: 'client' } })
+  const fork = await session.fork(undefined, 'two')
+  await fork.append({ role: 'user', parts: [{ type: 'text', text: 'else' }] })
+  await fork.append({ role: 'assistant', parts: [{ type: 'text', text: 'five' }] })
+  await fork.record({ type: 'usage', usage: { input: 1000, output: 1, model: 'claude-opus-4-8' } })
+  const sessions = [await exportSession(pal, 'one'), await exportSession(pal, 'two')]
+  const timelines = new Timelines()
+  const there = await Promise.all(
+    [session, fork].map(async one => statisticsOf(await timelines.of(one, (await pal.find(one.id))!))),
+  )
+  const read = await readTranscript(fileOf(sampleText({ ...EXPORT, sessions })))
+  const here = await Promise.all(read.sessions.map(async one => statisticsOf(await recordedTimeline(one))))
+  const figures = ({ calls, cost }: Statistics) => [calls, cost.toFixed(6)]
+  assert.deepEqual(here.map(figures), there.map(figures))
+  assert.deepEqual(
+    there.map(({ calls }) => calls),
+    [3, 1],
+  )
+  await pal.close()
 })
