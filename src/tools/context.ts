@@ -18,6 +18,7 @@ import type { EditResult, Session } from '../session/session.ts'
 import { contains, describeTarget } from '../view/edits.ts'
 import type { Dropped } from '../view/figures.ts'
 import type { EditRecord } from '../view/fold.ts'
+import { withoutHiddenTexts } from '../view/hidden.ts'
 import { isOwnTool } from '../view/shown-texts.ts'
 import { checkNotHidden, quote, recallTool, type SessionToolContext } from './recall.ts'
 import { defineTool, type Tool } from './tool.ts'
@@ -228,8 +229,8 @@ async function describeContext(session: Session): Promise<string> {
   })
   const cold = isCold ? ' The cache is cold, so edits are free now.' : ''
   const more = named.length > MAX_LISTED ? [`[${withCommas(named.length - MAX_LISTED)} smaller ones]`] : []
-  const edits = session.edits().filter(({ active, edit }) => active && edit.mark !== 'id')
-  const shown = edits.slice(-MAX_LISTED).map(({ edit }) => {
+  const edits = session.edits().flatMap(({ active, edit }) => (active && edit.mark !== 'id' ? [edit] : []))
+  const shown = withoutHiddenTexts(session.fold, edits.slice(-MAX_LISTED)).map(edit => {
     return `- ${edit.id} by ${edit.by} (${quote(edit.why)}), ${describeTarget(edit.target)}, ${tokens(edit.saved)}`
   })
   const inForce =

@@ -1,7 +1,7 @@
 /** Content that the user has hidden: an agent can neither restore nor read it, through any door. Pure. */
-import type { Edit, Message, Part } from '../model/types.ts'
-import { contains, entriesOf, isRange } from './edits.ts'
-import { activeEdits, type Fold } from './fold.ts'
+import type { Edit, Message, Part, Target } from '../model/types.ts'
+import { contains, entriesOf, isRange, outermost } from './edits.ts'
+import { activeEdits, editsInside, type Fold, rangeAround } from './fold.ts'
 
 /** Shown in place of a text that the user has hidden. */
 export const HIDDEN = '[hidden by the user]'
@@ -26,6 +26,31 @@ export function hiderAmong(edits: Iterable<Edit>, entry: number, part?: number):
 export function hiddenUpTo(fold: Readonly<Fold>, last: number): Edit | undefined {
   for (const edit of activeEdits(fold)) if (hides(edit) && entriesOf(edit.target).from <= last) return edit
   return undefined
+}
+
+/**
+ * Edits as an agent may read them. An edit that shows nothing (it lies inside another, or is undone) may have quoted what
+ * the user has hidden since, so neither its text nor its reason is told.
+ */
+export function withoutHiddenTexts<E extends Edit>(fold: Readonly<Fold>, edits: readonly E[]): E[] {
+  const hiders = [...activeEdits(fold)].filter(hides)
+  const isTold = (edit: Edit) => isShown(fold, edit) || !hiders.some(({ target }) => meets(target, edit.target))
+  return edits.map(edit => (isTold(edit) ? edit : { ...edit, replacement: HIDDEN, why: HIDDEN }))
+}
+
+/** Whether an edit's text is in the view. */
+function isShown(fold: Readonly<Fold>, { id, target }: Edit): boolean {
+  if (!fold.records.get(id)?.active) return false
+  const { from } = entriesOf(target)
+  const range = rangeAround(fold, from)
+  if (range || target.type !== 'part') return (range?.id ?? id) === id
+  return outermost(editsInside(fold, from)).some(inside => inside.id === id)
+}
+
+function meets(hider: Target, target: Target): boolean {
+  const [one, other] = [entriesOf(hider), entriesOf(target)]
+  if (one.to < other.from || other.to < one.from) return false
+  return hider.type !== 'part' || target.type !== 'part' || hider.part === target.part
 }
 
 function hides({ by, target }: Edit): boolean {

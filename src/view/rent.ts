@@ -34,7 +34,10 @@ const DEFINITIONS = 'tool definitions'
 type Names = Record<RentBy, string>
 type Lists = Record<RentBy, Map<string, RentRow>>
 
-export function rentOf(timeline: Timeline, { isSubagent = false }: { isSubagent?: boolean } = {}): Rent {
+export function rentOf(
+  timeline: Timeline,
+  { isSubagent = false, seen = bar => bar }: { isSubagent?: boolean; seen?: (bar: Bar) => Bar } = {},
+): Rent {
   const lists = emptyLists()
   const main = isSubagent ? 'subagents' : 'main'
   const authors = new Map([...timeline.fold.records.values()].map(({ edit }) => [edit.id, edit.by]))
@@ -57,7 +60,7 @@ export function rentOf(timeline: Timeline, { isSubagent = false }: { isSubagent?
     const unplaced = prompt.total === 0 ? paid.dollars - paid.output : 0
     add(lists, front, { tokens: overhead * scale, dollars: inFront * rate + unplaced, saved: 0 })
     for (const { bar, weight } of parts.filter(({ bar }) => bar.raw > 0 || bar.shown > 0)) {
-      const names = { ...namesOf(bar, authors), agent: bar.kind === 'agent' ? 'subagents' : main }
+      const names = { ...namesOf(seen(bar), authors), agent: bar.kind === 'agent' ? 'subagents' : main }
       const saved = Math.max(0, bar.raw - bar.shown) * model.read * rate
       add(lists, names, { tokens: bar.shown * scale, dollars: weight * rate, saved })
     }

@@ -292,6 +292,54 @@ describe('roles', () => {
   }
 })
 
+/** What a session holds, each with the word: a request, a call, its result, and what an agent made of the result. */
+const WORD = 'periwinkle'
+const RECORDED = [
+  said(`${WORD}: begin`),
+  {
+    role: 'assistant',
+    parts: [
+      { type: 'text', text: `I read ${WORD}` },
+      { type: 'tool-call', id: 'w1', name: 'write_file', input: { path: `/${WORD}.ts`, content: WORD, intent: WORD } },
+    ],
+  },
+  { role: 'tool', parts: [{ type: 'tool-result', id: 'w1', name: 'write_file', output: `${WORD} `.repeat(200) }] },
+  { role: 'assistant', parts: [{ type: 'text', text: 'done' }] },
+  said('go on'),
+  { role: 'assistant', parts: [{ type: 'text', text: 'gladly' }] },
+]
+
+test('what a user has hidden, and what was made of it, an agent gets at no door', async () => {
+  const [hanna, agent] = [(await token('hanna', 'user')).token, (await token('hanna', 'agent')).token]
+  await call('POST', '/sessions', { token: hanna, body: { id: 'plans', messages: RECORDED } })
+  const { json } = await call('GET', '/sessions/plans/parts', { token: agent })
+  const { hash } = json.parts.find(({ entry }: { entry: number }) => entry === 2)
+  const body = { action: 'distill', targets: [[hash, `about ${WORD}`]] }
+  await call('POST', '/sessions/plans/edits', { token: agent, body })
+  const hide = { target: { type: 'range', from: 0, to: 3 }, replacement: null, why: 'private' }
+  const hidden = await call('POST', '/sessions/plans/edits/apply', { token: hanna, body: { edits: [hide] } })
+  assert.equal(hidden.status, 201, hidden.text)
+  const own = ['turns?entry=1', 'map?at=1', `around?id=${hash}`, 'parts/2/0', `recall?q=${WORD}`]
+  const more = [...own.map(path => `/sessions/plans/${path}`), '/sessions?limit=9', '/families?limit=9']
+  const rows = [
+    ...ROWS.filter(({ audience }) => audience === 'everybody'),
+    ...more.map(path => ({ name: path, ask: (secret?: string) => call('GET', path, { token: secret }) })),
+    mcpRow('context', 'tools/call', { name: 'context', arguments: { action: 'list', session: 'plans' } }),
+  ]
+  const seenBy = async (secret: string) => {
+    const seen: string[] = []
+    for (const { name, ask } of rows) {
+      const { text } = await ask(secret, { session: 'plans', user: 'hanna', proposal: 'p_none', hash })
+      if (text.includes(WORD)) seen.push(name)
+    }
+    return seen
+  }
+  assert.deepEqual(await seenBy(agent), [])
+  const told = await seenBy(hanna)
+  for (const name of [...more, 'get /sessions/{session}/edits', 'mcp resource palimpsest://sessions/plans'])
+    assert.ok(told.includes(name), name)
+})
+
 describe('requests from other sites', () => {
   for (const { name, ask } of ROWS.filter(({ isRoute }) => isRoute)) {
     test(`${name} refuses other host names and other origins`, async () => {

@@ -3,7 +3,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Edit, Message, Part, Target } from '../../src/model/types.ts'
 import { applyEvent, createFold, type Fold } from '../../src/view/fold.ts'
-import { coveredPart, HIDDEN, hiddenByUser, hiddenUpTo, withoutHidden } from '../../src/view/hidden.ts'
+import {
+  coveredPart,
+  HIDDEN,
+  hiddenByUser,
+  hiddenUpTo,
+  withoutHidden,
+  withoutHiddenTexts,
+} from '../../src/view/hidden.ts'
 
 const message: Message = {
   role: 'assistant',
@@ -70,4 +77,27 @@ test('nothing of a covered part is left but what joins calls and results', () =>
     { type: 'image', mediaType: 'image/png', data: 'AA' },
   ]
   for (const other of others) assert.deepEqual(coveredPart(other), { type: 'text', text: HIDDEN })
+})
+
+test('an agent is told the text of an edit only where it is in view, or where nothing is hidden', () => {
+  const told = (target: Target, later: Target, by: Edit['by'] = 'user') => {
+    const fold = foldWith(target, 'agent')
+    const replacement = later.type === 'part' ? '-' : { messages: [] }
+    const edits: Edit[] = [{ id: 'e2', target: later, replacement, by, why: 'private', saved: 0 }]
+    applyEvent(fold, { type: 'edit', edits }, { seq: 5, at: 5 })
+    const all = [...fold.records.values()].map(({ edit }) => edit)
+    return withoutHiddenTexts(fold, all).map(({ why }) => why)
+  }
+  const range: Target = { type: 'range', from: 0, to: 2 }
+  for (const later of [part(1, 0), { type: 'entry', entry: 1 }, range] as const)
+    assert.deepEqual(told(part(1, 0), later), [HIDDEN, 'private'])
+  assert.deepEqual(told({ type: 'entry', entry: 1 }, range), [HIDDEN, 'private'])
+  assert.deepEqual(told({ type: 'after', entry: 1 }, range), [HIDDEN, 'private'])
+  assert.deepEqual(told(range, part(1, 0)), ['test', HIDDEN], 'the one that is shown')
+  assert.deepEqual(told(part(1, 0), part(1, 1)), ['test', 'private'], 'another part')
+  assert.deepEqual(told(part(3, 0), range), ['test', 'private'], 'another entry')
+  assert.deepEqual(told(part(1, 0), range, 'policy:thrifty'), ['test', 'private'], 'nothing is hidden by the user')
+  const fold = foldWith(part(1, 0))
+  applyEvent(fold, { type: 'revert', edits: ['e1'], by: 'user' }, { seq: 5, at: 5 })
+  assert.equal(withoutHiddenTexts(fold, [fold.records.get('e1')!.edit])[0]!.why, 'test', 'hidden no more')
 })

@@ -13,6 +13,7 @@ import type { Palimpsest } from '../../session/engine.ts'
 import { CONTEXT_GUIDE } from '../../tools/context.ts'
 import { FILE_TOOL_GUIDE } from '../../tools/files.ts'
 import { WORKSPACE_GUIDE } from '../../tools/workspace.ts'
+import { withoutHiddenTexts } from '../../view/hidden.ts'
 
 /** One user's memory, as used by one agent. */
 export type MemoryOf = {
@@ -100,7 +101,7 @@ export async function readResource(source: Source, uri: string) {
   if (kind === 'sessions') {
     const session = await pal.session(name, { mustExist: true })
     const { messages, tokens, edits } = await session.view({ plan: false })
-    const text = JSON.stringify({ session: name, tokens, edits, messages })
+    const text = JSON.stringify({ session: name, tokens, edits: withoutHiddenTexts(session.fold, edits), messages })
     return { contents: [{ uri, mimeType: 'application/json', text }] }
   }
   const block = kind === 'memory' ? await memory?.memory.forAgent(memory.user, memory.agent).block(name) : undefined

@@ -184,7 +184,7 @@ export const View = named('View', {
 })
 
 export const SummaryOut = named('Summary', {
-  title: z.string().describe('The first request of the user.'),
+  title: z.string().describe('The first request of the user; empty for an agent, because the user may have hidden it.'),
   entries: z.number(),
   turns: z.number().describe('Requests of the user.'),
   calls: z.number().describe('Model calls.'),

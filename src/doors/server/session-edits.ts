@@ -12,7 +12,7 @@ import type { Caller } from './gate.ts'
 import { forbidden } from './refusals.ts'
 import { defineRoute, EVERYBODY, Index, nameSchema, PEOPLE, type Route } from './route.ts'
 import { ContextRequest, Edit, EditState, MessageInput, SessionOut, Target } from './schemas.ts'
-import { editStates } from './sessions.ts'
+import { editStates, toldTo } from './sessions.ts'
 
 const EditParam = { edit: z.string().regex(/^e[1-9]\d{0,8}$/) }
 const MAX_WHY = 2000
@@ -25,7 +25,8 @@ const list = defineRoute({
   roles: EVERYBODY,
   answer: z.object({ edits: z.array(EditState) }),
   async run({ params, caller, doors }) {
-    return { edits: editStates(await doors.desk.open(caller, params.session)) }
+    const session = await doors.desk.open(caller, params.session)
+    return { edits: toldTo(caller, session.fold, editStates(session)) }
   },
 })
 
@@ -104,7 +105,7 @@ function switchRoute(action: 'undo' | 'redo', summary: string, description: stri
       const session = await doors.desk.open(caller, params.session)
       checkAuthor(session, params.edit, caller)
       await session[action](params.edit, authorOf(caller))
-      return stateOf(session, params.edit)
+      return toldTo(caller, session.fold, [stateOf(session, params.edit)])[0]!
     },
   })
 }
@@ -192,7 +193,7 @@ function checkAuthor(session: Session, id: string, caller: Caller): void {
   throw forbidden(`Edit ${id} was made by the user, so an agent cannot change it.`, { edit: id })
 }
 
-function stateOf(session: Session, id: string): z.input<typeof EditState> {
+function stateOf(session: Session, id: string) {
   const { edit, active, seq } = session.fold.records.get(id)!
   return { ...edit, active, seq }
 }

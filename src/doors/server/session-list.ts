@@ -20,6 +20,7 @@ import {
   type Route,
 } from './route.ts'
 import { FamilyOut, SessionOut, SessionRow } from './schemas.ts'
+import { summaryFor } from './session-timeline.ts'
 
 const DAYS = 30
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -174,7 +175,9 @@ async function isNew(pal: Palimpsest): Promise<boolean> {
 type Row = Awaited<ReturnType<Doors['desk']['list']>>[number]
 
 function listedIn({ desk, timelines, clock }: Doors, caller: Caller, row: Row): Listed {
-  return toListed(row, timelines.latest({ ...row, id: desk.idOf(caller, row.id) }), clock())
+  const latest = timelines.latest({ ...row, id: desk.idOf(caller, row.id) })
+  const summary = latest.summary && summaryFor(caller, latest.summary)
+  return toListed(row, { ...latest, summary }, clock())
 }
 
 /** The last days; if nothing was spent on them, the days up to the last one with costs. */

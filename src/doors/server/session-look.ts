@@ -1,6 +1,7 @@
 /** Routes: reading a session. Recall, suggestions, parts, changelog, the state of a file, verification. */
 import { z } from 'zod'
 import { narrowedBy, type SessionHit } from '../../session/recall.ts'
+import type { Session } from '../../session/session.ts'
 import { TAG } from '../../session/session-info.ts'
 import { checkNotHidden, hiddenError } from '../../tools/recall.ts'
 import { HIDDEN, hiddenByUser, hiddenUpTo } from '../../view/hidden.ts'
@@ -24,6 +25,12 @@ const RecallQuery = {
   path: several('Only calls on these files, and their results; the end of a path is enough'),
   since: time('Only hits from this time on'),
   until: time('Only hits up to this time'),
+}
+
+/** Any hidden call or result may have the text of a file, and the reason of its change. */
+function checkNothingHidden({ role }: Caller, { fold }: Session, what: string): void {
+  const hider = role === 'agent' && hiddenUpTo(fold, fold.entries.length)
+  if (hider) throw hiddenError(what, hider)
 }
 
 /** An agent gets the position of a part that its user has hidden, but none of its text. */
@@ -172,8 +179,11 @@ const changelog = defineRoute({
     ),
     text: z.string(),
   }),
+  refusals: [409],
   async run({ params, caller, doors }) {
-    return (await doors.desk.open(caller, params.session)).changelog()
+    const session = await doors.desk.open(caller, params.session)
+    checkNothingHidden(caller, session, 'a change')
+    return session.changelog()
   },
 })
 
@@ -195,9 +205,7 @@ const fileAt = defineRoute({
   refusals: [409],
   async run({ params, query, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
-    // Any hidden call or result may have the text of the file.
-    const hider = caller.role === 'agent' && hiddenUpTo(session.fold, session.fold.entries.length)
-    if (hider) throw hiddenError(`a part that ${query.path} may rest on`, hider)
+    checkNothingHidden(caller, session, `a part that ${query.path} may rest on`)
     const { path, turn, content, basis } = await session.fileStateAt(query.path, query.turn ?? session.callsMade)
     return { path, turn, content: content ?? null, basis }
   },

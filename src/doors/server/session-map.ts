@@ -7,7 +7,7 @@ import type { Part } from '../../model/types.ts'
 import { THRIFTY } from '../../planner/tuning.ts'
 import { contains, entriesOf, messagesOf, outermost } from '../../view/edits.ts'
 import { editsInside, type Fold, isPinned, rangeAround } from '../../view/fold.ts'
-import { coveredPart, HIDDEN, hiddenByUser } from '../../view/hidden.ts'
+import { coveredPart, HIDDEN, hiddenByUser, withoutHiddenTexts } from '../../view/hidden.ts'
 import type { Bar } from '../../view/part-map.ts'
 import { partId, shownParts } from '../../view/shown-texts.ts'
 import type { Timeline } from '../../view/timeline.ts'
@@ -132,7 +132,14 @@ const part = defineRoute({
     const detail = detailOf(timeline, params.entry, params.part)
     if (caller.role !== 'agent' || !hiddenByUser(timeline.fold, params.entry, params.part))
       return { session, ...detail }
-    return { session, ...detail, original: coveredPart(detail.original), texts: { ...detail.texts, original: HIDDEN } }
+    const { original, texts, edits } = detail
+    return {
+      session,
+      ...detail,
+      original: coveredPart(original),
+      texts: { ...texts, original: HIDDEN },
+      edits: withoutHiddenTexts(timeline.fold, edits),
+    }
   },
 })
 
@@ -148,8 +155,11 @@ function cacheOf(timeline: Timeline, call: number, now: number) {
   return { time: at, cached: timeline.theirs(sent.cached), cold: call === 0 || miss?.kind === 'cold' }
 }
 
-function withoutHiddenLabel(fold: Fold, bar: Bar): Bar {
-  return bar.part !== undefined && hiddenByUser(fold, bar.entry, bar.part) ? { ...bar, label: HIDDEN } : bar
+/** A bar as an agent may see it: also one of a text that an edit inserted before the user hid what it is about. */
+export function withoutHiddenLabel(fold: Fold, bar: Bar): Bar {
+  if (!hiddenByUser(fold, bar.entry, bar.part)) return bar
+  const { path: _, ...rest } = bar
+  return { ...rest, label: HIDDEN }
 }
 
 /** The bars in the provider's tokens, rounded so that they add up. */
@@ -222,7 +232,7 @@ function sizeOf(part: Part, timeline: Timeline): number {
   return timeline.theirs(partTokens(part, timeline.fold.count))
 }
 
-function editsOf({ fold, moments }: Timeline, entry: number, part: number): z.input<typeof PartEdit>[] {
+function editsOf({ fold, moments }: Timeline, entry: number, part: number) {
   const range = rangeAround(fold, entry)
   const showing = new Set(range ? [range.id] : outermost(editsInside(fold, entry)).map(({ id }) => id))
   const own = [...fold.records.values()].filter(({ edit: { target } }) => {

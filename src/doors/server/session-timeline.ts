@@ -2,7 +2,9 @@
 import { z } from 'zod'
 import { PalimpsestError } from '../../model/errors.ts'
 import { reasonFor } from '../../replay/why.ts'
+import { HIDDEN, hiddenByUser, hiddenUpTo } from '../../view/hidden.ts'
 import type { Timeline, TimelineCall } from '../../view/timeline.ts'
+import type { Summary } from '../../view/totals.ts'
 import { type SubAgent, stepsOf, subAgentOf, turnsOf } from '../../view/turns.ts'
 import type { Caller } from './gate.ts'
 import { type Doors, defineRoute, EVERYBODY, MAX_INDEX, named, numberIn, type Route, Time } from './route.ts'
@@ -24,9 +26,15 @@ const summary = defineRoute({
   answer: SummaryOut,
   async run({ params, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
-    return doors.timelines.summary(session, await timed(doors, caller, session))
+    const found = await doors.timelines.summary(session, await timed(doors, caller, session))
+    return summaryFor(caller, found)
   },
 })
+
+/** For an agent without the first request, because the user may have hidden it. */
+export function summaryFor({ role }: Caller, summary: Summary): Summary {
+  return role === 'agent' ? { ...summary, title: '' } : summary
+}
 
 export const LossCause = z.enum(['edit', 'pause', 'client', 'model', 'server', 'provider']).meta({
   id: 'LossCause',
@@ -148,8 +156,10 @@ async function subAgents(doors: Doors, caller: Caller, id: string): Promise<SubA
   const own = all.filter(({ about: { parent, reason } }) => parent === id && reason === 'sub-agent')
   const found: SubAgent[] = []
   for (const { id: child } of own.sort((a, b) => a.createdAt - b.createdAt).slice(0, MOST_AGENTS)) {
-    const agent = subAgentOf(child, (await openTimeline(doors, caller, child)).timeline)
-    if (agent) found.push(agent)
+    const { timeline: own } = await openTimeline(doors, caller, child)
+    const agent = subAgentOf(child, own)
+    const hides = caller.role === 'agent' && hiddenUpTo(own.fold, own.fold.entries.length)
+    if (agent) found.push(hides ? { ...agent, title: HIDDEN } : agent)
   }
   return found
 }
@@ -202,7 +212,8 @@ const turns = defineRoute({
   }),
   async run({ params, query, caller, doors }) {
     const { timeline: found } = await openTimeline(doors, caller, params.session)
-    const all = turnsOf(found)
+    const hides = (at: number, part?: number) => caller.role === 'agent' && hiddenByUser(found.fold, at, part)
+    const all = turnsOf(found).map(one => (hides(one.entry) ? { ...one, title: HIDDEN } : one))
     const { entry } = query
     if (entry === undefined) return { turns: all, steps: [], agents: [] }
     const at = all.findIndex(one => entry >= one.entry && entry <= one.to)
@@ -210,7 +221,11 @@ const turns = defineRoute({
     if (!turn) return { turns: [], steps: [], agents: [] }
     const until = all[at + 1]?.at ?? Number.POSITIVE_INFINITY
     const agents = await subAgents(doors, caller, params.session)
-    return { turns: [], steps: stepsOf(found, turn), agents: agents.filter(one => one.at >= turn.at && one.at < until) }
+    const steps = stepsOf(found, turn).map(({ tools, ...step }) => ({
+      ...step,
+      tools: tools.map(tool => (hides(tool.entry, tool.part) ? { ...tool, about: HIDDEN } : tool)),
+    }))
+    return { turns: [], steps, agents: agents.filter(one => one.at >= turn.at && one.at < until) }
   },
 })
 

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { freeEditsOf, whyOf } from '../../replay/why.ts'
 import { largestRows, rentOf } from '../../view/rent.ts'
 import { defineRoute, EVERYBODY, named, type Route, Time } from './route.ts'
+import { withoutHiddenLabel } from './session-map.ts'
 import { openTimeline } from './session-timeline.ts'
 
 /** Finding free edits replays the whole session. */
@@ -97,7 +98,10 @@ const rent = defineRoute({
   async run({ params, caller, doors }) {
     const { timeline, session } = await openTimeline(doors, caller, params.session)
     const { about } = (await doors.desk.find(caller, params.session))!
-    const { dollars, ...lists } = rentOf(timeline, { isSubagent: about.reason === 'sub-agent' })
+    const { dollars, ...lists } = rentOf(timeline, {
+      isSubagent: about.reason === 'sub-agent',
+      ...(caller.role === 'agent' ? { seen: bar => withoutHiddenLabel(timeline.fold, bar) } : {}),
+    })
     const { kind, tool, server, file, agent, edit } = lists
     const most = (rows: typeof kind) => largestRows(rows, ROWS)
     return {

@@ -1,12 +1,13 @@
 /** Routes: the sessions themselves. Create them, append to them, read their entries and their view. */
 import { z } from 'zod'
-import type { Message as EngineMessage } from '../../model/types.ts'
+import type { Edit as EngineEdit, Message as EngineMessage } from '../../model/types.ts'
 import type { Session } from '../../session/session.ts'
 import type { View as EngineView } from '../../session/session-view.ts'
 import { renderEntry } from '../../view/edits.ts'
 import { explainView, tokensSaved } from '../../view/explain.ts'
 import { editsInside, type Fold, isPinned, rangeAround } from '../../view/fold.ts'
-import { withoutHidden } from '../../view/hidden.ts'
+import { withoutHidden, withoutHiddenTexts } from '../../view/hidden.ts'
+import type { Caller } from './gate.ts'
 import { forbidden } from './refusals.ts'
 import {
   defineRoute,
@@ -20,7 +21,7 @@ import {
   type Route,
   Time,
 } from './route.ts'
-import { type EditState, Message, Messages, SessionOut, View } from './schemas.ts'
+import { Message, Messages, SessionOut, View } from './schemas.ts'
 
 const MAX_OVERHEAD = 10_000_000
 
@@ -125,7 +126,7 @@ const look = defineRoute({
   answer: View,
   async run({ params, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
-    return viewOut(session, await session.view({ plan: false }))
+    return viewOut(caller, session, await session.view({ plan: false }))
   },
 })
 
@@ -141,7 +142,7 @@ const plan = defineRoute({
   unkeyed: true,
   async run({ params, body = {}, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
-    return viewOut(session, await session.view({ plan: body.plan ?? true }))
+    return viewOut(caller, session, await session.view({ plan: body.plan ?? true }))
   },
 })
 
@@ -167,7 +168,7 @@ const explained = defineRoute({
   }),
   async run({ params, caller, doors }) {
     const session = await doors.desk.open(caller, params.session)
-    const slots = explainView(session.fold)
+    const slots = explainView(session.fold).map(slot => ({ ...slot, edits: toldTo(caller, session.fold, slot.edits) }))
     const messagesOf = (slot: (typeof slots)[number]) =>
       slot.messages.map(({ ids, ...rest }) => ({ ...rest, ids: ids.map(id => id ?? null) }))
     return {
@@ -210,13 +211,19 @@ const stats = defineRoute({
 
 export const sessionRoutes: readonly Route[] = [create, show, append, entries, look, plan, explained, stats]
 
+/** Edits as the caller may read them. */
+export function toldTo<E extends EngineEdit>({ role }: Caller, fold: Fold, edits: readonly E[]): E[] {
+  return role === 'agent' ? withoutHiddenTexts(fold, edits) : [...edits]
+}
+
 /** An edit with its state, flat. */
-export function editStates(session: Session): z.input<typeof EditState>[] {
+export function editStates(session: Session) {
   return session.edits().map(({ edit, active, seq }) => ({ ...edit, active, seq }))
 }
 
-function viewOut(session: Session, view: EngineView): z.input<typeof View> {
-  const { messages, tokens, edits, pending, decision, waiting, report } = view
+function viewOut(caller: Caller, session: Session, view: EngineView): z.input<typeof View> {
+  const edits = toldTo(caller, session.fold, view.edits)
+  const { messages, tokens, pending, decision, waiting, report } = view
   return { session: session.id, messages, tokens, edits, pending, decision, waiting, report }
 }
 
