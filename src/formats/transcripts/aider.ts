@@ -8,13 +8,7 @@
 
 import type { Usage } from '../../model/types.ts'
 import { text, usageWithCached } from './json.ts'
-import {
-  Recorder,
-  type SessionRecorder,
-  type TranscriptParser,
-  type TranscriptReader,
-  textParts,
-} from './transcript.ts'
+import { Parser, type SessionRecorder, type TranscriptReader, textParts } from './transcript.ts'
 
 const START = /^# aider chat started at (.*)/
 const MODEL = /^> (?:(?:Main model|Models?): |Using )([\w./:@-]+)(?: model)?(?: with |, )/
@@ -30,42 +24,29 @@ export const aider: TranscriptReader = {
 
 type Voice = 'user' | 'output' | 'assistant'
 
-class AiderParser implements TranscriptParser {
-  readonly #recorder = new Recorder()
-  readonly #name: string
+class AiderParser extends Parser {
   #session: SessionRecorder | undefined
-  #id: string
+  #id = this.name
   #model = ''
   #voice: Voice | undefined
   #lines: string[] = []
   #at: number | undefined
 
-  constructor(name: string) {
-    this.#name = name
-    this.#id = name
-  }
-
-  take(value: unknown) {
+  protected override read(value: unknown): void {
     const line = text(value)
     const start = START.exec(line)
     if (start) this.#begin(start[1]!.trim())
     else if (line.startsWith('####')) this.#add('user', line.replace(/^#### ?/, '').replace(/ {2}$/, ''))
     else if (/^>(?: |$)/.test(line)) this.#output(line.replace(/ {2}$/, ''))
     else this.#add(line.trim() === '' ? (this.#voice ?? 'assistant') : 'assistant', line)
-    return this.#recorder.drain()
-  }
-
-  end() {
-    this.#finish()
-    return this.#recorder.drain()
   }
 
   #begin(started: string): void {
-    this.#finish()
+    this.finish()
     // The file has no time zone; the same file gives the same times everywhere.
     const at = Date.parse(`${started.replace(' ', 'T')}Z`)
     this.#at = Number.isNaN(at) ? undefined : at
-    this.#id = `${this.#name}@${started}`
+    this.#id = `${this.name}@${started}`
     this.#model = ''
   }
 
@@ -76,7 +57,7 @@ class AiderParser implements TranscriptParser {
     if (usage) this.#session?.endResponse(usage)
   }
 
-  #finish(): void {
+  protected override finish(): void {
     this.#close()
     this.#session?.end()
     this.#session = undefined
@@ -95,8 +76,7 @@ class AiderParser implements TranscriptParser {
     this.#voice = undefined
     if (said === '') return
     // aider names the model when it starts.
-    const model = this.#model
-    this.#session ??= this.#recorder.open({ id: this.#id, ...(model === '' ? {} : { model }) })
+    this.#session ??= this.recorder.open({ id: this.#id, model: this.#model })
     if (voice === 'assistant') this.#session.assistant(textParts(said), { at: this.#at })
     else this.#session.user(said, { at: this.#at })
   }

@@ -30,7 +30,7 @@ export const atif: TranscriptReader = {
 function readTrajectory(recorder: Recorder, value: unknown, { name }: { name: string }): void {
   const trajectory = fields(value)
   const model = text(fields(trajectory['agent'])['model_name'])
-  const main = recorder.open({ id: text(trajectory['session_id']) || name, ...(model ? { model } : {}) })
+  const main = recorder.open({ id: text(trajectory['session_id']) || name, model })
   let side: SessionRecorder | undefined
   for (const step of records(trajectory['steps'])) {
     const aside = fields(step['extra'])['is_sidechain'] === true

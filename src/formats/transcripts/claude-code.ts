@@ -16,10 +16,9 @@ import {
   callPart,
   imagePart,
   outputOf,
-  Recorder,
+  Parser,
   reasoningParts,
   type SessionRecorder,
-  type TranscriptParser,
   type TranscriptReader,
   textParts,
 } from './transcript.ts'
@@ -51,9 +50,7 @@ type Thread = {
 /** Where a line is: in the tree, and in the file. */
 type Place = { type: string; uuid: string; parent: string; anchor: string; line: number }
 
-class ClaudeCodeParser implements TranscriptParser {
-  readonly #recorder = new Recorder()
-  readonly #name: string
+class ClaudeCodeParser extends Parser {
   #main: Thread | undefined
   /** The time of the first line that is not a copy, and whether the last line was one. */
   #began: number | undefined
@@ -63,11 +60,7 @@ class ClaudeCodeParser implements TranscriptParser {
   readonly #anchors = new Map<string, string>()
   readonly #agents = new Map<string, string>()
 
-  constructor(name: string) {
-    this.#name = name
-  }
-
-  take(value: unknown, line: number) {
+  protected override read(value: unknown, line: number): void {
     const entry = fields(value)
     const uuid = text(entry['uuid'])
     const parent = text(entry['parentUuid']) || text(entry['logicalParentUuid'])
@@ -78,13 +71,11 @@ class ClaudeCodeParser implements TranscriptParser {
     if (uuid !== '') this.#anchors.set(uuid, speaks ? uuid : anchor)
     if (type === 'system' && entry['subtype'] === 'compact_boundary') this.#compact(entry)
     else if (speaks || type === 'attachment') this.#speak(entry, { type, uuid, parent, anchor, line })
-    return this.#recorder.drain()
   }
 
-  end() {
+  protected override finish(): void {
     this.#main?.session.flush()
     for (const { session } of this.#sub.values()) session.flush()
-    return this.#recorder.drain()
   }
 
   #speak(entry: Fields, { type, uuid, parent, anchor, line }: Place): void {
@@ -107,7 +98,7 @@ class ClaudeCodeParser implements TranscriptParser {
 
   #mainThread(entry: Fields): Thread {
     if (this.#main) return this.#main
-    const session = this.#recorder.open({ id: text(entry['sessionId']) || this.#name, ...whereabouts(entry) })
+    const session = this.recorder.open({ id: text(entry['sessionId']) || this.name, cwd: text(entry['cwd']) })
     this.#main = newThread(session)
     const at = time(entry['timestamp']) ?? 0
     if (this.#isCopy) session.forked(at)
@@ -130,12 +121,11 @@ class ClaudeCodeParser implements TranscriptParser {
     if (uuid !== '') this.#agents.set(uuid, agent)
     const known = this.#sub.get(agent)
     if (known) return known
-    const id = `${text(entry['sessionId']) || this.#name}/${agent.slice(0, 8)}`
+    const id = `${text(entry['sessionId']) || this.name}/${agent.slice(0, 8)}`
     // In a file of its own, the lines name the session that started the agent.
     const main = this.#main?.session.id ?? text(entry['sessionId'])
-    const opened = newThread(
-      this.#recorder.open({ id, ...(main ? { parent: main } : {}), reason: 'sub-agent', ...whereabouts(entry) }),
-    )
+    const start = { id, parent: main, reason: 'sub-agent' as const, cwd: text(entry['cwd']) }
+    const opened = newThread(this.recorder.open(start))
     this.#sub.set(agent, opened)
     return opened
   }
@@ -144,7 +134,7 @@ class ClaudeCodeParser implements TranscriptParser {
     const old = this.#main
     if (!old || old.session.length === 0) return
     old.session.flush()
-    const opened = newThread(this.#recorder.follow(old.session, 'compaction'))
+    const opened = newThread(this.recorder.follow(old.session, 'compaction'))
     const segment = fields(fields(entry['compactMetadata'])['preservedSegment'])
     const from = old.places.get(text(segment['headUuid']))
     const to = old.places.get(text(segment['tailUuid']))
@@ -162,7 +152,7 @@ class ClaudeCodeParser implements TranscriptParser {
       return thread
     }
     session.flush()
-    const opened = newThread(this.#recorder.follow(session, 'rewind'))
+    const opened = newThread(this.recorder.follow(session, 'rewind'))
     opened.session.carry(0, earlier, session)
     session.end()
     for (const [uuid, place] of places) if (place < earlier) opened.places.set(uuid, place)
@@ -174,11 +164,6 @@ class ClaudeCodeParser implements TranscriptParser {
 
 function newThread(session: SessionRecorder): Thread {
   return { session, places: new Map(), prompts: new Map() }
-}
-
-function whereabouts(entry: Fields): { cwd?: string } {
-  const cwd = text(entry['cwd'])
-  return cwd === '' ? {} : { cwd }
 }
 
 function isPrompt(entry: Fields): boolean {

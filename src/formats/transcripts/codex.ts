@@ -17,11 +17,10 @@ import {
   callPart,
   imagePart,
   outputOf,
-  Recorder,
+  Parser,
   reasoningParts,
   type SessionRecorder,
   type SessionStart,
-  type TranscriptParser,
   type TranscriptReader,
   textParts,
 } from './transcript.ts'
@@ -37,9 +36,7 @@ export const codex: TranscriptReader = {
   start: ({ name }) => new CodexParser(name),
 }
 
-class CodexParser implements TranscriptParser {
-  readonly #recorder = new Recorder()
-  readonly #name: string
+class CodexParser extends Parser {
   #session: SessionRecorder | undefined
   #meta: Fields = {}
   #model = ''
@@ -48,11 +45,7 @@ class CodexParser implements TranscriptParser {
   /** While the lines are a copy of another session: the time of the last line, and of the copy. */
   #copy: { at: number; made: number } | undefined
 
-  constructor(name: string) {
-    this.#name = name
-  }
-
-  take(value: unknown, line: number) {
+  protected override read(value: unknown, line: number): void {
     const entry = fields(value)
     const payload = fields(entry['payload'])
     const at = time(entry['timestamp'])
@@ -62,12 +55,10 @@ class CodexParser implements TranscriptParser {
     else if (entry['type'] === 'compacted') this.#compact(payload, at)
     else if (entry['type'] === 'response_item') item(this.#opened(), payload, { at, line })
     else if (payload['type'] === 'token_count') this.#count(payload)
-    return this.#recorder.drain()
   }
 
-  end() {
+  protected override finish(): void {
     this.#session?.flush()
-    return this.#recorder.drain()
   }
 
   #begin(meta: Fields, at: number | undefined): void {
@@ -91,16 +82,15 @@ class CodexParser implements TranscriptParser {
 
   #opened(): SessionRecorder {
     if (this.#session) return this.#session
-    const id = text(this.#meta['id']) || text(this.#meta['session_id']) || this.#name
-    const cwd = text(this.#meta['cwd'])
-    this.#session = this.#recorder.open({ id, ...originOf(this.#meta), ...(cwd ? { cwd } : {}) })
+    const id = text(this.#meta['id']) || text(this.#meta['session_id']) || this.name
+    this.#session = this.recorder.open({ id, ...originOf(this.#meta), cwd: text(this.#meta['cwd']) })
     return this.#session
   }
 
   #compact(payload: Fields, at: number | undefined): void {
     const old = this.#opened()
     old.end()
-    const session = this.#recorder.follow(old, 'compaction')
+    const session = this.recorder.follow(old, 'compaction')
     this.#session = session
     this.#instruct(session, at)
     for (const each of items(payload['replacement_history'])) item(session, fields(each), { at })

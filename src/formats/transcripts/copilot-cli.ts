@@ -10,10 +10,9 @@ import { isRecord } from '../../model/json.ts'
 import { count, type Fields, fields, records, text, time } from './json.ts'
 import {
   callPart,
-  Recorder,
+  Parser,
   reasoningParts,
   type SessionRecorder,
-  type TranscriptParser,
   type TranscriptReader,
   textParts,
 } from './transcript.ts'
@@ -30,30 +29,22 @@ export const copilotCli: TranscriptReader = {
   start: ({ name }) => new CopilotParser(name),
 }
 
-class CopilotParser implements TranscriptParser {
-  readonly #recorder = new Recorder()
-  readonly #name: string
+class CopilotParser extends Parser {
   readonly #sessions = new Map<string, SessionRecorder>()
   #start: Fields = {}
   #system = ''
 
-  constructor(name: string) {
-    this.#name = name
-  }
-
-  take(value: unknown, line: number) {
+  protected override read(value: unknown, line: number): void {
     const event = fields(value)
     const data = fields(event['data'])
     const at = time(event['timestamp'])
     if (event['type'] === 'session.start') this.#start = data
     else if (event['type'] === 'session.compaction_complete') this.#compact(data, at)
     else if (SPOKEN.has(text(event['type']))) this.#speak(text(event['type']), data, { at, line })
-    return this.#recorder.drain()
   }
 
-  end() {
+  protected override finish(): void {
     for (const session of this.#sessions.values()) session.flush()
-    return this.#recorder.drain()
   }
 
   #speak(type: string, data: Fields, { at, line }: { at: number | undefined; line: number }): void {
@@ -70,10 +61,10 @@ class CopilotParser implements TranscriptParser {
   #session(agent: string): SessionRecorder {
     const known = this.#sessions.get(agent)
     if (known) return known
-    const id = text(this.#start['sessionId']) || this.#name
+    const id = text(this.#start['sessionId']) || this.name
     const cwd = text(fields(this.#start['context'])['cwd'])
     const start = agent === '' ? { id } : { id: `${id}/${agent}`, parent: id, reason: 'sub-agent' as const }
-    const session = this.#recorder.open({ ...start, ...(cwd ? { cwd } : {}) })
+    const session = this.recorder.open({ ...start, cwd })
     this.#sessions.set(agent, session)
     return session
   }
@@ -83,7 +74,7 @@ class CopilotParser implements TranscriptParser {
     const old = this.#sessions.get('')
     if (!old || summary === '' || data['success'] === false) return
     old.end()
-    const session = this.#recorder.follow(old, 'compaction')
+    const session = this.recorder.follow(old, 'compaction')
     session.system(this.#system, { at })
     session.user(summary, { at })
     this.#sessions.set('', session)

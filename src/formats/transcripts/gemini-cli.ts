@@ -13,10 +13,10 @@ import {
   callPart,
   imagePart,
   outputOf,
-  Recorder,
+  Parser,
+  type Recorder,
   reasoningParts,
   type SessionRecorder,
-  type TranscriptParser,
   type TranscriptReader,
   textParts,
 } from './transcript.ts'
@@ -50,33 +50,26 @@ export const geminiCliLines: TranscriptReader = {
 type Stretch = { kept: number; messages: Fields[] }
 
 /** A message may change until the end of the file, so sessions are made there. */
-class LinesParser implements TranscriptParser {
-  readonly #name: string
+class LinesParser extends Parser {
   #head: Fields = {}
   readonly #stretches: Stretch[] = [{ kept: 0, messages: [] }]
 
-  constructor(name: string) {
-    this.#name = name
-  }
-
-  take(value: unknown) {
+  protected override read(value: unknown): void {
     const line = fields(value)
     const changes = fields(line['$set'])
     if ('projectHash' in line) this.#head = line
     else if (Array.isArray(changes['messages'])) this.#replace(records(changes['messages']))
     else if ('$rewindTo' in line) this.#rewind(text(line['$rewindTo']))
     else if ('type' in line) this.#put(line)
-    return []
   }
 
-  end() {
-    const recorder = new Recorder()
-    let session = open(recorder, this.#head, this.#name)
+  protected override finish(): void {
+    let session = open(this.recorder, this.#head, this.name)
     let places: number[] = []
     for (const [i, { kept, messages }] of this.#stretches.entries()) {
       if (i > 0) {
         const before = session
-        session = recorder.follow(before, 'rewind')
+        session = this.recorder.follow(before, 'rewind')
         session.carry(0, places[kept] ?? before.length, before)
         before.end()
       }
@@ -87,7 +80,6 @@ class LinesParser implements TranscriptParser {
       }
       session.flush()
     }
-    return recorder.drain()
   }
 
   get #last(): Stretch {
@@ -116,11 +108,10 @@ class LinesParser implements TranscriptParser {
 }
 
 function open(recorder: Recorder, head: Fields, name: string): SessionRecorder {
-  const cwd = text(items(head['directories'])[0])
   return recorder.open({
     id: text(head['sessionId']) || name,
-    ...(head['kind'] === 'subagent' ? { reason: 'sub-agent' as const } : {}),
-    ...(cwd ? { cwd } : {}),
+    reason: head['kind'] === 'subagent' ? 'sub-agent' : undefined,
+    cwd: text(items(head['directories'])[0]),
   })
 }
 

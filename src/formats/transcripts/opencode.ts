@@ -14,10 +14,10 @@ import {
   callPart,
   imagePart,
   outputOf,
-  Recorder,
+  Parser,
+  type Recorder,
   reasoningParts,
   type SessionRecorder,
-  type TranscriptParser,
   type TranscriptReader,
   textParts,
 } from './transcript.ts'
@@ -50,37 +50,29 @@ export const opencodeStorage: TranscriptReader = {
 }
 
 /** Records come in any order, so sessions are made at the end. */
-class StorageParser implements TranscriptParser {
-  readonly #name: string
+class StorageParser extends Parser {
   readonly #sessions = new Map<string, Fields>()
   readonly #messages: Fields[] = []
   readonly #parts: Fields[] = []
 
-  constructor(name: string) {
-    this.#name = name
-  }
-
-  take(value: unknown) {
+  protected override read(value: unknown): void {
     const record = fields(value)
     const id = text(record['id'])
     if (id.startsWith('ses_')) this.#sessions.set(id, record)
     else if (id.startsWith('msg_') && 'role' in record) this.#messages.push(record)
     else if (id.startsWith('prt_')) this.#parts.push(record)
-    return []
   }
 
-  end() {
-    const recorder = new Recorder()
+  protected override finish(): void {
     const parts = Map.groupBy(this.#parts.sort(byId), part => text(part['messageID']))
     const sessions = Map.groupBy(this.#messages.sort(byId), message => text(message['sessionID']))
     for (const [id, list] of [...sessions].sort(([a], [b]) => (a < b ? -1 : 1))) {
       const messages = list.map(info => ({ info, parts: parts.get(text(info['id'])) ?? [] }))
       for (const { info } of messages) parts.delete(text(info['id']))
-      readSession(recorder, this.#sessions.get(id) ?? {}, messages, id || this.#name)
+      readSession(this.recorder, this.#sessions.get(id) ?? {}, messages, id || this.name)
     }
     const lost = [...parts.values()].flat().length
-    if (lost > 0) recorder.problem(`${amount(lost, 'part')} of messages that are not in the file: left out.`)
-    return recorder.drain()
+    if (lost > 0) this.recorder.problem(`${amount(lost, 'part')} of messages that are not in the file: left out.`)
   }
 }
 
@@ -92,9 +84,7 @@ type StoredMessage = { info: Fields; parts: Fields[] }
 
 function readSession(recorder: Recorder, info: Fields, messages: StoredMessage[], id: string): void {
   const parent = text(info['parentID'])
-  const cwd = text(info['directory'])
-  const origin = parent ? { parent, reason: 'sub-agent' as const } : {}
-  let session = recorder.open({ id, ...(cwd ? { cwd } : {}), ...origin })
+  let session = recorder.open({ id, cwd: text(info['directory']), parent, reason: parent ? 'sub-agent' : undefined })
   let compacting = false
   for (const message of messages) {
     const asked = message.parts.some(part => part['type'] === 'compaction')

@@ -8,7 +8,7 @@ import type { Part, Usage } from '../../model/types.ts'
 import { count, type Fields, fields, records, text, time } from './json.ts'
 import {
   byValue,
-  Recorder,
+  Parser,
   SESSION_REASONS,
   type SessionRecorder,
   type SessionStart,
@@ -39,27 +39,25 @@ export const palimpsestRecording: TranscriptReader = {
       ? 1
       : 0
   },
-  start({ name }) {
-    const recorder = new Recorder()
-    let reader: EventReader | undefined
-    return {
-      take(value) {
-        const line = fields(value)
-        if (reader) reader.take(fields(line['event']))
-        else reader = new EventReader(recorder.open(startOf(line, name)))
-        return recorder.drain()
-      },
-      end() {
-        reader?.end()
-        return recorder.drain()
-      },
-    }
-  },
+  start: ({ name }) => new RecordingParser(name),
 }
 
-function startOf(head: Fields, name: string): { id: string; model?: string } {
-  const model = text(head['model'])
-  return { id: text(head['id']) || name, ...(model ? { model } : {}) }
+class RecordingParser extends Parser {
+  #reader: EventReader | undefined
+
+  protected override read(value: unknown): void {
+    const line = fields(value)
+    if (this.#reader) this.#reader.take(fields(line['event']))
+    else this.#reader = new EventReader(this.recorder.open(startOf(line, this.name)))
+  }
+
+  protected override finish(): void {
+    this.#reader?.end()
+  }
+}
+
+function startOf(head: Fields, name: string): { id: string; model: string } {
+  return { id: text(head['id']) || name, model: text(head['model']) }
 }
 
 /** Where a session comes from: a fork in its home, or what the recording said that it was imported from. */
@@ -68,11 +66,7 @@ function originOf(one: Fields): Pick<SessionStart, 'parent' | 'reason' | 'cwd'> 
   const [forked, parent, cwd] = [text(fields(one['parent'])['id']), text(about['parent']), text(about['project'])]
   const said = SESSION_REASONS.find(known => known === about['reason'])
   const reason = said ?? (forked === '' ? undefined : 'fork')
-  return {
-    ...(forked || parent ? { parent: forked || parent } : {}),
-    ...(reason ? { reason } : {}),
-    ...(cwd ? { cwd } : {}),
-  }
+  return { parent: forked || parent, reason, cwd }
 }
 
 /** The messages at the beginning whose calls another session has paid. */

@@ -12,11 +12,10 @@ import {
   callPart,
   imagePart,
   outputOf,
-  Recorder,
+  Parser,
   reasoningParts,
   type SessionReason,
   type SessionRecorder,
-  type TranscriptParser,
   type TranscriptReader,
   textParts,
 } from './transcript.ts'
@@ -35,29 +34,21 @@ export const pi: TranscriptReader = {
   start: ({ name }) => new PiParser(name),
 }
 
-class PiParser implements TranscriptParser {
-  readonly #recorder = new Recorder()
-  readonly #name: string
+class PiParser extends Parser {
   #session: SessionRecorder | undefined
   #header: Fields = {}
   /** The place of an entry's message in the session (or where it would be), by the entry's id or its index in the file. */
   #places = new Map<string | number, number>()
   #last = ''
 
-  constructor(name: string) {
-    this.#name = name
-  }
-
-  take(value: unknown, line: number) {
+  protected override read(value: unknown, line: number): void {
     const entry = fields(value)
     if (entry['type'] === 'session') this.#header = entry
     else this.#entry(entry, line)
-    return this.#recorder.drain()
   }
 
-  end() {
+  protected override finish(): void {
     this.#session?.flush()
-    return this.#recorder.drain()
   }
 
   #entry(entry: Fields, line: number): void {
@@ -81,9 +72,8 @@ class PiParser implements TranscriptParser {
   }
 
   #opened(): SessionRecorder {
-    const cwd = text(this.#header['cwd'])
-    this.#session ??= this.#recorder.open({ id: text(this.#header['id']) || this.#name, ...(cwd ? { cwd } : {}) })
-    return this.#session
+    const { id, cwd } = this.#header
+    return (this.#session ??= this.recorder.open({ id: text(id) || this.name, cwd: text(cwd) }))
   }
 
   /** The next entry continues from an earlier one: a new session begins with the messages up to there. */
@@ -120,7 +110,7 @@ class PiParser implements TranscriptParser {
   #next(reason: SessionReason): SessionRecorder {
     const old = this.#opened()
     old.flush()
-    this.#session = this.#recorder.follow(old, reason)
+    this.#session = this.recorder.follow(old, reason)
     return old
   }
 }

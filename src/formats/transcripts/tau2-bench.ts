@@ -23,10 +23,7 @@ export const tau2Bench: TranscriptReader = {
 }
 
 function readRun(recorder: Recorder, run: Fields, { name, model }: { name: string; model: string }): void {
-  const agent = recorder.open({
-    id: text(run['id']) || `${name}-task-${asText(run['task_id'])}`,
-    ...(model ? { model } : {}),
-  })
+  const agent = recorder.open({ id: text(run['id']) || `${name}-task-${asText(run['task_id'])}`, model })
   let user: SessionRecorder | undefined
   for (const message of records(run['messages'])) {
     const asks = message['role'] === 'user' && items(message['tool_calls']).length > 0

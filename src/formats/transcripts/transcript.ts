@@ -79,6 +79,29 @@ export type TranscriptEvent =
   | { type: 'end'; session: string }
   | { type: 'problem'; problem: Problem }
 
+/** A parser for files whose values belong together. */
+export abstract class Parser implements TranscriptParser {
+  protected readonly recorder = new Recorder()
+  protected readonly name: string
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  take(value: unknown, line: number): TranscriptEvent[] {
+    this.read(value, line)
+    return this.recorder.drain()
+  }
+
+  end(): TranscriptEvent[] {
+    this.finish()
+    return this.recorder.drain()
+  }
+
+  protected abstract read(value: unknown, line: number): void
+  protected abstract finish(): void
+}
+
 /** Starts a parser for files in which each value is complete by itself. */
 export function byValue(
   read: (recorder: Recorder, value: unknown, source: { name: string; line: number }) => void,
@@ -100,11 +123,13 @@ export class Recorder {
   #events: TranscriptEvent[] = []
   readonly #ids = new Set<string>()
 
-  open(start: SessionStart): SessionRecorder {
-    let id = start.id
-    for (let n = 2; this.#ids.has(id); n++) id = `${start.id}#${n}`
+  /** Leaves out facts that are empty. */
+  open({ id: wanted, ...facts }: SessionStart): SessionRecorder {
+    let id = wanted
+    for (let n = 2; this.#ids.has(id); n++) id = `${wanted}#${n}`
     this.#ids.add(id)
-    const session = { ...start, id }
+    const known = Object.entries(facts).filter(([, fact]) => fact !== undefined && fact !== '')
+    const session: SessionStart = { id, ...Object.fromEntries(known) }
     this.emit({ type: 'session', session })
     return new SessionRecorder(this, session)
   }
