@@ -86,7 +86,8 @@ function startClearResults(options: ClearResultsOptions): PolicyRun {
     if (!isTriggered(context) || old.length === 0) return []
     const { clear_at_least: least } = options
     if (least && (oldTokens < least.value || dropUnreachable(context) < least.value)) return []
-    return [...clearOld(context), ...cutRecent(context)]
+    const kept = recent.items().filter(({ result }) => !isExcluded(result.tool))
+    return [...clearOld(context), ...kept.flatMap(({ result }) => shortened(result, context, options.max_result_chars))]
   }
 
   function follow({ edit }: EditRecord): void {
@@ -139,15 +140,11 @@ function startClearResults(options: ClearResultsOptions): PolicyRun {
     }
     return proposals
   }
+}
 
-  function cutRecent(context: PlanContext): Proposal[] {
-    return recent.items().flatMap(({ result }) => {
-      const { chars, tool } = result
-      if (chars <= options.max_result_chars || isExcluded(tool) || bringsBack(result)) return []
-      if (!canEdit(context, result)) return []
-      return [proposal(result, cutTo(unitText(result), options.max_result_chars), 'a long result, shortened', 'cut')]
-    })
-  }
+function shortened(result: Unit, context: PlanContext, chars: number): Proposal[] {
+  if (result.chars <= chars || bringsBack(result) || !canEdit(context, result)) return []
+  return [proposal(result, cutTo(unitText(result), chars), 'a long result, shortened', 'cut')]
 }
 
 /** The beginning of a text with a note at its end, `length` characters in all. */

@@ -6,7 +6,6 @@
  * choice depends only on the number of reads, and a read that became a pointer is never needed again. A pointer names a
  * copy that is whole and in view. When that copy goes, the pointer is moved to another one.
  */
-import { contains, entriesOf } from '../view/edits.ts'
 import { isVisible } from '../view/fold.ts'
 import type { Proposal } from '../view/proposal.ts'
 import type { Unit } from '../view/units.ts'
@@ -55,8 +54,6 @@ function spacing(reads: number, samples: number): number {
 
 function startRepeatReads(samples: number): PolicyRun {
   const files = new Map<string, File>()
-  /** The files by the entry of the copy that their pointers name. */
-  const targets = new Map<number, Set<File>>()
   const fresh = newUnits()
   let edited: Set<string> | undefined
   const records = newRecords()
@@ -72,14 +69,14 @@ function startRepeatReads(samples: number): PolicyRun {
     }
     const proposals: Proposal[] = []
     for (const file of grown) proposals.push(...shrink(context, file, edited))
-    for (const file of lostTargets(context)) proposals.push(...retarget(context, file))
+    for (const file of withTargets(context)) proposals.push(...retarget(context, file))
     return proposals
   }
 
-  /** The files whose copy may no longer be in view. */
-  function lostTargets({ fold, ranges = [] }: PlanContext): Set<File> {
-    const changed = [...records(fold)].map(({ edit }) => edit.target)
-    return new Set([...changed, ...ranges].flatMap(target => [...filesNaming(target)]))
+  /** The files whose copy may no longer be in view: none if nothing was edited. */
+  function withTargets({ fold, ranges = [] }: PlanContext): File[] {
+    const isEdited = [...records(fold)].length > 0 || ranges.length > 0
+    return isEdited ? [...files.values()].filter(({ target }) => target) : []
   }
 
   function note(unit: Unit): File {
@@ -114,9 +111,7 @@ function startRepeatReads(samples: number): PolicyRun {
   /** Whether a whole copy in view is above or below a read. Remembers which copy it is. */
   function target(context: PlanContext, file: File, unit: Unit): Where {
     if (!file.target || !isWhole(context, file.target)) {
-      if (file.target) targets.get(file.target.entry)?.delete(file)
       file.target = file.kept.find(read => isWhole(context, read.unit))?.unit
-      if (file.target) targetsAt(file.target.entry).add(file)
     }
     if (!file.target) return 'nowhere'
     return file.target.entry <= unit.entry ? 'above' : 'below'
@@ -133,18 +128,6 @@ function startRepeatReads(samples: number): PolicyRun {
       proposals.push(proposal(file, pointer.unit, where))
     }
     return proposals
-  }
-
-  function targetsAt(entry: number): Set<File> {
-    let found = targets.get(entry)
-    if (!found) targets.set(entry, (found = new Set()))
-    return found
-  }
-
-  function filesNaming(edited: Parameters<typeof entriesOf>[0]): Iterable<File> {
-    const { from, to } = entriesOf(edited)
-    if (from === to) return targets.get(from) ?? []
-    return [...targets].flatMap(([entry, found]) => (contains(edited, entry) ? [...found] : []))
   }
 }
 

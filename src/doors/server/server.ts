@@ -170,20 +170,7 @@ export function createServer(options: ServerOptions): Server {
   const document = toDocument(routes, { version: options.version ?? '0', requireToken })
   const app = createApp(routes, mount, context)
   const mountedAt = finderOf(routes, mount)
-  const stopListening = [
-    pal.onChange(change => desk.tell(change)),
-    pal.onChange(({ session, what }) => {
-      if (what !== 'redacted' && what !== 'removed') return
-      timelines.forget(session)
-      agent?.forget(session).catch(error => log(String(error)))
-    }),
-    memory.onChange(event => hub.publish(event)),
-    followConfig(pal, { changed: () => desk.reopen(), log }),
-  ]
-  const looking = setInterval(() => hub.listening > 0 && void desk.look().catch(error => log(String(error))), LOOK_MS)
-  looking.unref()
-  const reading = setInterval(() => hub.listening > 0 && void hub.refresh().catch(() => {}), READ_MS)
-  reading.unref()
+  const stop = watch({ pal, memory, hub, desk, timelines, agent, log })
   const running = new Set<Promise<unknown>>()
   let closing = false
 
@@ -221,9 +208,7 @@ export function createServer(options: ServerOptions): Server {
     },
     async close() {
       closing = true
-      clearInterval(looking)
-      clearInterval(reading)
-      for (const stop of stopListening) stop()
+      stop()
       await hub.close()
       await options.agent?.close()
       await Promise.race([Promise.allSettled([...running]), patience(GRACE_MS)])
@@ -232,6 +217,29 @@ export function createServer(options: ServerOptions): Server {
       await store.close()
       await pal.close()
     },
+  }
+}
+
+type Watched = Pick<Doors, 'pal' | 'memory' | 'hub' | 'desk' | 'timelines' | 'agent'> & { log: (line: string) => void }
+
+/** Follows what others change, until the returned function is called. */
+function watch({ pal, memory, hub, desk, timelines, agent, log }: Watched): () => void {
+  const stops = [
+    pal.onChange(change => desk.tell(change)),
+    pal.onChange(({ session, what }) => {
+      if (what !== 'redacted' && what !== 'removed') return
+      timelines.forget(session)
+      agent?.forget(session).catch(error => log(String(error)))
+    }),
+    memory.onChange(event => hub.publish(event)),
+    followConfig(pal, { changed: () => desk.reopen(), log }),
+  ]
+  const looking = setInterval(() => hub.listening > 0 && void desk.look().catch(error => log(String(error))), LOOK_MS)
+  const reading = setInterval(() => hub.listening > 0 && void hub.refresh().catch(() => {}), READ_MS)
+  for (const timer of [looking, reading]) timer.unref()
+  return () => {
+    for (const timer of [looking, reading]) clearInterval(timer)
+    for (const stop of stops) stop()
   }
 }
 
