@@ -77,16 +77,12 @@ type OpenMore = { personaName?: string | undefined; owner?: string | undefined }
 
 export async function openHome(options: OpenAgentOptions = {}): Promise<Home> {
   const { env = process.env } = options
-  const demo = (await wantsDemo(options, env))
-    ? await (await import('./demo.ts')).startDemo({ home: options.home, pace: options.demoPace })
-    : undefined
+  const demo = await demoFor(options, env)
   const home = demo?.home ?? options.home ?? homeIn(env)
   const whole = await readConfig(configPath(home), { mustExist: false })
   const config = whole?.agent ?? {}
   const settings = demo ? demo.model : findModel({ env, config, whole, named: options.model })
-  const cheap = demo ? undefined : config.cheapModel
-  let opened: Promise<AgentModel> | undefined
-  const side = settings && (() => (opened ??= openModel(cheap ? { ...settings, name: cheap } : settings)))
+  const side = sideModel(settings, demo ? undefined : config.cheapModel)
   const summarize: WriteSummary | undefined = side && (async asked => modelSummary(await side())(asked))
   const given = options.pal ?? (await openPalimpsest({ home }))
   const configured = config.workspace
@@ -114,7 +110,7 @@ export async function openHome(options: OpenAgentOptions = {}): Promise<Home> {
     memory,
     config,
     side,
-    ...(demo ? { demo } : {}),
+    demo,
     persona,
     async open(session, { personaName, owner, ...more } = {}) {
       const { source: _, path: __, ...chosen } = await persona(session, personaName, owner)
@@ -147,7 +143,19 @@ export async function openHome(options: OpenAgentOptions = {}): Promise<Home> {
   }
 }
 
-async function wantsDemo(options: OpenAgentOptions, env: Sources['env']): Promise<boolean> {
+async function demoFor(options: OpenAgentOptions, env: Environment): Promise<Demo | undefined> {
+  if (!(await wantsDemo(options, env))) return undefined
+  const { startDemo } = await import('./demo.ts')
+  return startDemo({ home: options.home, pace: options.demoPace })
+}
+
+/** Opens the model for summaries and the like, once, when it is needed. */
+function sideModel(settings: ModelSettings | undefined, cheap: string | undefined): Home['side'] {
+  let opened: Promise<AgentModel> | undefined
+  return settings && (() => (opened ??= openModel({ ...settings, name: cheap || settings.name })))
+}
+
+async function wantsDemo(options: OpenAgentOptions, env: Environment): Promise<boolean> {
   if (options.demo !== 'without-model') return options.demo === true
   const whole = await readConfig(configPath(options.home ?? homeIn(env)), { mustExist: false })
   return findModel({ env, config: whole?.agent ?? {}, whole, named: options.model }) === undefined
@@ -180,16 +188,16 @@ function findModel({ env, config, whole, named }: Sources): ModelSettings | unde
   if (!provider) return undefined
   const own = PROVIDERS[provider]
   const key = env[config.keyEnv ?? own.key] || undefined
-  const baseUrl = config.baseUrl ?? withVersion(env[own.url]) ?? own.baseUrl
-  if (key === undefined && config.baseUrl === undefined && !env[own.url]) return undefined
+  const { baseUrl = withVersion(env[own.url]), maxOutputTokens, stallSeconds, temperature = TEMPERATURE } = config
+  if (key === undefined && baseUrl === undefined) return undefined
   return {
     provider,
     name: name ?? own.model,
-    baseUrl,
-    temperature: config.temperature ?? TEMPERATURE,
-    ...(key === undefined ? {} : { key }),
-    ...(config.maxOutputTokens === undefined ? {} : { maxOutputTokens: config.maxOutputTokens }),
-    ...(config.stallSeconds === undefined ? {} : { stallMs: config.stallSeconds * 1_000 }),
+    baseUrl: baseUrl ?? own.baseUrl,
+    temperature,
+    key,
+    maxOutputTokens,
+    stallMs: stallSeconds && stallSeconds * 1_000,
   }
 }
 

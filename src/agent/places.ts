@@ -45,7 +45,7 @@ type PlacedCall = {
 /** The place of a call; `undefined` for a tool without a path, or a path that the tool itself refuses. */
 export function placeCall(name: string, input: Record<string, unknown>, folders: Folders): PlacedCall | undefined {
   const { path } = input
-  if (!FILE_TOOLS.has(name) || typeof path !== 'string' || path.trim() === '' || path.includes('\0')) return undefined
+  if (!FILE_TOOLS.has(name) || !isPath(path)) return undefined
   const whole = resolve(folders.root, path.replace(/^~(?=\/|$)/, homedir()))
   const writes = WRITES.has(name) || (name === EDITOR && input['command'] !== 'view')
   const { root, allowed, home } = folders
@@ -59,6 +59,10 @@ export function placeCall(name: string, input: Record<string, unknown>, folders:
   if (known !== undefined) return at(known, whole, input)
   const folder = FOLDER_TOOLS.has(name) ? whole : dirname(whole)
   return { ...at(folder, whole, input), concern: { kind: 'file', path: whole, writes, where: 'outside' } }
+}
+
+function isPath(path: unknown): path is string {
+  return typeof path === 'string' && path.trim() !== '' && !path.includes('\0')
 }
 
 /** A journal for a folder other than the root: the same files under their full paths. */

@@ -168,7 +168,7 @@ function selectLines(info: ShellInfo, reads: Step[]): void {
 
 /** The effect of the words, without redirections. */
 function classify(name: string, words: string[], command: SimpleCommand): Step {
-  const own = ownForm(name, words, command)
+  const own = OWN_FORMS.get(name)?.(words, command, name)
   if (own) return own
   if (name === '' || NOTHING.has(name)) return { rank: NEUTRAL }
   const files = operands(name, words)
@@ -181,39 +181,6 @@ function classify(name: string, words: string[], command: SimpleCommand): Step {
     return reading(name, words, command, optionRange(name, words))
   if (SEARCHERS.has(name)) return searching(name, words, files)
   return { rank: RUN }
-}
-
-/** Commands whose effect depends on their arguments, each with its own syntax. */
-function ownForm(name: string, words: string[], command: SimpleCommand): Step | undefined {
-  switch (name) {
-    case 'xargs':
-      return fromXargs(words, command)
-    case 'git':
-      return classifyGit(words, command)
-    case 'sed':
-      return classifySed(words, command)
-    case 'awk':
-    case 'gawk':
-      return classifyAwk(words, command)
-    case 'find':
-      return classifyFind(words)
-    case 'head':
-    case 'tail':
-      return reading(name, words, command, headOrTail(name, words))
-    case 'apply_patch':
-    case 'applypatch':
-      return patching(words[1] ?? command.heredoc)
-    case 'patch':
-      return patching(command.heredoc)
-    case 'cp':
-    case 'mv':
-      return moving(name, operands(name, words))
-    case 'perl':
-      if (!words.some(word => /^-[a-z]*i/.test(word))) return undefined
-      return { rank: WRITE, paths: operands('perl', words).slice(1) }
-    default:
-      return Object.hasOwn(SWE_TOOLS, name) ? SWE_TOOLS[name]!(words) : undefined
-  }
 }
 
 function reading(name: string, words: string[], command: SimpleCommand, range?: LineRange): Step {
@@ -268,16 +235,40 @@ function fromXargs(words: string[], command: SimpleCommand): Step {
   return { rank: step.rank === NEUTRAL && !NOTHING.has(commandName(inner)) ? READ : step.rank, query: step.query }
 }
 
-/** SWE-agent's own commands, which it runs in the same shell. */
-const SWE_TOOLS: Record<string, (words: string[]) => Step> = {
-  open: words => ({ rank: READ, paths: words.slice(1, 2), range: windowAround(words[2]) }),
-  goto: () => ({ rank: READ }),
-  scroll_up: () => ({ rank: READ }),
-  scroll_down: () => ({ rank: READ }),
-  create: words => ({ rank: WRITE, paths: words.slice(1, 2), writes: words.slice(1, 2).map(path => ({ path })) }),
-  edit: () => ({ rank: WRITE }),
-  insert: () => ({ rank: WRITE }),
-}
+type Form = (words: string[], command: SimpleCommand, name: string) => Step | undefined
+
+const oneEnd: Form = (words, command, name) => reading(name, words, command, headOrTail(name, words))
+const givenPatch: Form = (words, command) => patching(words[1] ?? command.heredoc)
+const toPlace: Form = (words, _, name) => moving(name, operands(name, words))
+
+/** Commands whose effect depends on their arguments, each with its own syntax. */
+const OWN_FORMS = new Map(
+  Object.entries<Form>({
+    xargs: fromXargs,
+    git: classifyGit,
+    sed: classifySed,
+    awk: classifyAwk,
+    gawk: classifyAwk,
+    find: classifyFind,
+    head: oneEnd,
+    tail: oneEnd,
+    apply_patch: givenPatch,
+    applypatch: givenPatch,
+    patch: (_, command) => patching(command.heredoc),
+    cp: toPlace,
+    mv: toPlace,
+    perl: words =>
+      words.some(word => /^-[a-z]*i/.test(word)) ? { rank: WRITE, paths: operands('perl', words).slice(1) } : undefined,
+    // SWE-agent's own commands, which it runs in the same shell.
+    open: words => ({ rank: READ, paths: words.slice(1, 2), range: windowAround(words[2]) }),
+    goto: () => ({ rank: READ }),
+    scroll_up: () => ({ rank: READ }),
+    scroll_down: () => ({ rank: READ }),
+    create: words => ({ rank: WRITE, paths: words.slice(1, 2), writes: words.slice(1, 2).map(path => ({ path })) }),
+    edit: () => ({ rank: WRITE }),
+    insert: () => ({ rank: WRITE }),
+  }),
+)
 
 function windowAround(line: string | undefined): LineRange | undefined {
   const at = Number(line)

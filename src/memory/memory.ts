@@ -14,7 +14,7 @@ import { type Checks, checkContent, checkLabel, checkProposal, checkUser, isName
 import { type DiffPart, diffTexts } from './diff.ts'
 import { type Duplicate, duplicatesOf } from './facts.ts'
 import { fileBehind, type WorkspaceOf, withFiles } from './file-blocks.ts'
-import { applyOperation, blockDeleted, kindOf, mergeProposal, mergeRevert, settledText } from './proposals.ts'
+import { applyOperation, blockDeleted, changeIn, mergeProposal, mergeRevert, settledText } from './proposals.ts'
 import { type Review, reviewOf } from './review.ts'
 import { checkSchema, type SchemaSource } from './schema.ts'
 import { type BlockHit, searchBlocks } from './search.ts'
@@ -138,8 +138,7 @@ export class Memory {
 
   /** Stores a proposal. The block itself does not change. */
   async propose(userId: string, label: string, input: ProposalInput): Promise<Proposal> {
-    const operation = typeof input.body === 'string' ? undefined : input.body
-    const kind = input.kind === 'new' || !operation ? (input.kind ?? 'edit') : kindOf(operation)
+    const { operation, kind } = changeIn(input)
     const { agentId, reasoning, confidence = 'medium', entries = [] } = input
     checkProposal({ userId, label, agentId, reasoning, confidence, entries })
     const block = kind === 'new' ? await this.#noBlock(userId, label) : await this.#blockThatIs(userId, label)

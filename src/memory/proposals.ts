@@ -112,8 +112,11 @@ export function applyOperation(body: string, operation: Operation, label: string
   }
 }
 
-export function kindOf({ type }: Operation): ProposalKind {
-  return type === 'replace' ? 'edit' : type
+type Asked = { kind?: 'edit' | 'new'; body: string | Operation }
+
+export function changeIn({ kind = 'edit', body }: Asked): { operation?: Operation; kind: ProposalKind } {
+  if (typeof body === 'string') return { kind }
+  return { operation: body, kind: kind === 'new' || body.type === 'replace' ? kind : body.type }
 }
 
 /** The present body with a proposal's operation applied; undefined if it no longer applies as the agent meant it. */

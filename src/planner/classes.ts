@@ -5,6 +5,7 @@
  * expected later quotes of a new part, how they fall with its age and with the time since its file was last touched,
  * and how much less a read is worth once its file was changed.
  */
+import type { ToolKind } from '../model/types.ts'
 import type { Unit } from '../view/units.ts'
 import {
   AGE_POWER,
@@ -60,23 +61,17 @@ export function classOf({ original, call }: Unit): PartClass | undefined {
   if (!call) return undefined
   const { kind, path = '' } = call
   if (original.type === 'tool-call') return kind === 'edit' || kind === 'write' ? 'input' : 'command'
-  switch (kind) {
-    case 'read':
-    case 'shell-read':
-      return DOC.test(path) ? 'doc' : 'code'
-    case 'edit':
-    case 'write':
-      return 'edit'
-    case 'shell-search':
-      return FILE.test(path) && !DOC.test(path) ? 'grep' : 'list'
-    case 'search':
-    case 'list':
-      return 'list'
-    case 'fetch':
-    case 'agent':
-    case 'memory':
-      return 'doc'
-    default:
-      return 'run'
-  }
+  if (kind === 'read' || kind === 'shell-read') return DOC.test(path) ? 'doc' : 'code'
+  if (kind === 'shell-search') return FILE.test(path) && !DOC.test(path) ? 'grep' : 'list'
+  return BY_KIND[kind] ?? 'run'
+}
+
+const BY_KIND: Partial<Record<ToolKind, PartClass>> = {
+  edit: 'edit',
+  write: 'edit',
+  search: 'list',
+  list: 'list',
+  fetch: 'doc',
+  agent: 'doc',
+  memory: 'doc',
 }

@@ -121,14 +121,15 @@ const LONG_WINDOW = 1_000_000
 
 function toModel(row: Row, name: string, { cacheTtl, at }: ModelUse): Model {
   const provider = table.providers[row.provider]!
+  const facts = { ...provider, ...row }
   const prices = pricesAt(row, at === undefined ? table.asOf : new Date(at).toISOString().slice(0, 10))
   const regional = provider.regional !== undefined && REGIONAL.test(name) ? provider.regional : 1
   const times = FREE.test(name) ? 0 : regional * hourFactor(row, at)
-  const lifetimes = Object.entries(row.lifetimes ?? provider.lifetimes).map(([lifetime, ttl]) => {
+  const lifetimes = Object.entries(facts.lifetimes).map(([lifetime, ttl]) => {
     const write = prices.write[lifetime] ?? Math.max(...Object.values(prices.write))
     return { name: lifetime, ttl, write: factorOf(write, prices.input) }
   })
-  const binding = row.binding ?? provider.binding
+  const { binding } = facts
   const model: Model = {
     id: row.id,
     window: name.endsWith('[1m]') ? LONG_WINDOW : (row.maxInput ?? row.window),
@@ -141,13 +142,13 @@ function toModel(row: Row, name: string, { cacheTtl, at }: ModelUse): Model {
     bands: row.bands ?? [],
     search: provider.search ?? 0,
     tiers: { ...provider.tiers, ...row.tiers },
-    shape: row.shape ?? provider.shape,
+    shape: facts.shape,
     binding,
     bindsReasoning: binding !== 'none',
-    dialect: row.dialect ?? provider.dialect,
-    minimum: row.minimum ?? provider.minimum,
+    dialect: facts.dialect,
+    minimum: facts.minimum,
     maxBytes: provider.maxBytes,
-    scale: table.tokenizers[row.tokenizer ?? provider.tokenizer]!,
+    scale: table.tokenizers[facts.tokenizer]!,
     asOf: row.asOf,
     source: row.source,
   }

@@ -404,15 +404,21 @@ function branchOf(issue: Issue, value: unknown): Issue {
   return first ? ({ ...first, path: [...issue.path, ...first.path] } as Issue) : issue
 }
 
+const SECTIONS: Record<string, { shape: object }> = {
+  models: modelSchema,
+  tools: toolSchema,
+  marks: marksSchema,
+  anchor: anchorSchema,
+  byAgent: choiceSchema,
+  byProject: choiceSchema,
+}
+
 function allowedKeys(path: readonly PropertyKey[], value: unknown): string[] {
   if (path.length === 0) return Object.keys(configSchema.shape)
-  if (path[0] === 'models') return Object.keys(modelSchema.shape)
-  if (path[0] === 'tools') return Object.keys(toolSchema.shape)
+  const shape = SECTIONS[String(path[0])]?.shape
+  if (shape) return Object.keys(shape)
   if (path[0] === 'recall') return ['embedding']
-  if (path[0] === 'marks') return Object.keys(marksSchema.shape)
-  if (path[0] === 'anchor') return Object.keys(anchorSchema.shape)
   if (path[0] === 'retention') return path.length === 1 ? ['archive', 'rules'] : Object.keys(ruleSchema.shape)
-  if (path[0] === 'byAgent' || path[0] === 'byProject') return Object.keys(choiceSchema.shape)
   if (path[0] === 'agent') return agentKeys(path.slice(1))
   if (path.length === 1) return Object.keys(compositionSchema.shape)
   const policy = valueAt(value, path.slice(0, 3))

@@ -22,7 +22,7 @@ import { DEFAULT_MODEL, DEFAULT_PLANNER, homeIn, MEMORY } from '../model/default
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
 import { Listeners } from '../model/listeners.ts'
-import { IDS_OVER, withIds } from '../policies/ids.ts'
+import { withIds } from '../policies/ids.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
 import { type ModelTable, type ModelUse, modelInfo, NO_MODELS, PRICES_AS_OF } from '../providers/models.ts'
 import type { Place } from '../recall/index.ts'
@@ -44,7 +44,7 @@ import {
 import { leaveOutRedacted } from './redacting.ts'
 import { Session } from './session.ts'
 import { dropUnnamed, filesOf, keepArchive, keepFile, rewriteFiles } from './session-files.ts'
-import { aboutOf, type Meta, type SessionInfo, toTags, toTitle, wholeName } from './session-info.ts'
+import { aboutOf, idsOver, type Meta, type SessionInfo, toTags, toTitle, wholeName } from './session-info.ts'
 import { type About, type SessionOptions, toldToPlanner } from './session-options.ts'
 import { SessionState } from './state.ts'
 
@@ -227,17 +227,14 @@ export class Palimpsest {
     const { settings } = this
     const told = aboutOf(stored.about, options.about)
     const given = options.planner ?? options.policy ?? stored.policy ?? defaultPlanner(settings, told.about)
-    const cacheTtl = options.cacheTtl ?? stored.cacheTtl ?? settings.cacheTtl
-    const cacheKept = options.cacheKept ?? stored.cacheKept
     const overhead = options.overhead ?? stored.overhead ?? settings.overhead ?? 0
-    const ids = options.ids === true ? IDS_OVER : options.ids === undefined ? stored.ids : options.ids || undefined
     return {
       policy: plannerNamed(given, settings, told.about).name,
       model: options.model ?? stored.model ?? settings.model ?? DEFAULT_MODEL,
-      ...(cacheTtl === undefined ? {} : { cacheTtl }),
-      ...(cacheKept === undefined ? {} : { cacheKept }),
-      ...(overhead > 0 ? { overhead } : {}),
-      ...(ids === undefined ? {} : { ids }),
+      cacheTtl: options.cacheTtl ?? stored.cacheTtl ?? settings.cacheTtl,
+      cacheKept: options.cacheKept ?? stored.cacheKept,
+      overhead: overhead > 0 ? overhead : undefined,
+      ids: idsOver(options.ids, stored.ids),
       ...told,
     }
   }

@@ -3,6 +3,7 @@ import { ledgerId, ownerIn } from '../ledger/owners.ts'
 import type { SessionRow } from '../ledger/store.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { onOneLine } from '../model/text.ts'
+import { IDS_OVER } from '../policies/ids.ts'
 import type { About } from './session-options.ts'
 
 /** The meta that the ledger keeps of a session. `OpenOptions` explains the fields. */
@@ -31,6 +32,12 @@ export function wholeName(owner: string | undefined, name: string): string {
 export function aboutOf(stored: About = {}, given: About = {}): { about?: About } {
   const about = { ...stored, ...given }
   return Object.keys(about).length > 0 ? { about } : {}
+}
+
+/** The length from which results get an id; undefined for none. */
+export function idsOver(given: boolean | number | undefined, stored: number | undefined): number | undefined {
+  if (given === true) return IDS_OVER
+  return given === undefined ? stored : given || undefined
 }
 
 export const MAX_TITLE = 200

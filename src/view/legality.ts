@@ -291,14 +291,16 @@ export function checkEdit(edit: Edit, scope: EditScope, dialect?: Dialect): Viol
     return violation('reasoning-pair', `${name} would drop everything that the reasoning beside it led to`)
   }
   if (part.type === 'reasoning') return checkReasoning(replacement, name, scope, dialect)
-  if (part.type === 'tool-call' && isSigned(part)) {
-    return violation('signed-altered', `${name} would change a call that the provider has signed`)
-  }
-  if (part.type === 'tool-call' && !keepsCall(edit)) return violation('call-dropped', `${name} would drop a tool call`)
+  if (part.type === 'tool-call') return checkCall(edit, name, part)
   if (part.type === 'tool-result' && replacement === null) {
     return violation('result-dropped', `${name} would drop a tool result`)
   }
   return undefined
+}
+
+function checkCall(edit: Edit, name: string, call: ToolCallPart): Violation | undefined {
+  if (isSigned(call)) return violation('signed-altered', `${name} would change a call that the provider has signed`)
+  return keepsCall(edit) ? undefined : violation('call-dropped', `${name} would drop a tool call`)
 }
 
 function checkReasoning(

@@ -193,42 +193,41 @@ export class Timeline {
   }
 
   /** Processes the next event of the ledger. */
-  take({ seq, at, event }: Placed): void {
-    if (event.type === 'entry' && event.message.role === 'assistant' && !this.#isAwaited()) this.#call(at, seq)
-    const last = this.calls.at(-1)
-    // An import may have the report of an answer that had not ended, and then that of the whole.
-    const corrects = event.type === 'usage' && event.usage.id !== undefined && event.usage.id === last?.reported?.id
-    if (event.type === 'usage' && !corrects && (!last || last.reported)) this.#unanswered(at, seq)
-    if (event.type === 'edit' || event.type === 'revert' || event.type === 'reapply') {
-      this.#before ??= shown(this.fold).slice(0, this.#last.messages)
-    }
+  take(placed: Placed): void {
+    const { seq, at, event } = placed
+    this.#prepare(placed)
     applyEvent(this.fold, event, { seq, at })
     this.#length = seq + 1
     this.#unchanged = Math.min(this.#unchanged, this.fold.changedFrom)
     this.fold.changedFrom = Number.POSITIVE_INFINITY
     switch (event.type) {
       case 'entry':
-        this.#entry(event.message, at)
-        return
+        return this.#entry(event.message, at)
       case 'edit':
-        this.#edits(event.edits, { at, decision: event.decision })
-        return
+        return this.#edits(event.edits, { at, decision: event.decision })
       case 'revert':
       case 'reapply':
-        this.#switched(event.type, event.edits, event.by)
-        return
+        return this.#switched(event.type, event.edits, event.by)
       case 'pin':
-        this.#map.pin(event.entry, event.part, { on: event.on, call: this.calls.length })
-        return
+        return this.#map.pin(event.entry, event.part, { on: event.on, call: this.calls.length })
       case 'usage':
-        this.#report(event)
-        return
+        return this.#report(event)
       case 'decision':
         this.#since.note = event.text
-        return
-      case 'file':
-      case 'redact':
-        return
+    }
+  }
+
+  /** Notes the call that an event belongs to, and the view before an edit. */
+  #prepare({ seq, at, event }: Placed): void {
+    if (event.type === 'entry' && event.message.role === 'assistant' && !this.#isAwaited()) this.#call(at, seq)
+    if (event.type === 'usage') {
+      const last = this.calls.at(-1)
+      // An import may have the report of an answer that had not ended, and then that of the whole.
+      const corrects = event.usage.id !== undefined && event.usage.id === last?.reported?.id
+      if (!corrects && (!last || last.reported)) this.#unanswered(at, seq)
+    }
+    if (event.type === 'edit' || event.type === 'revert' || event.type === 'reapply') {
+      this.#before ??= shown(this.fold).slice(0, this.#last.messages)
     }
   }
 

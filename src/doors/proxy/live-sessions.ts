@@ -137,6 +137,7 @@ export class LiveSessions {
     if (isNew) await session.record({ type: 'decision', text: introduce(place, isHoldout) })
     const injection = await this.#injection(session, { isNew: isNew && !place.side, isHoldout }, opening)
     const recallWith = recallNameIn(opening.body, injection)
+    const { seen = {}, cleared = 0, watch = new CacheWatch(), lateCalls = new Map() }: Partial<Live> = known ?? {}
     const live: Live = {
       session: injection ? await this.#reopened(session, { ...options, recallWith }, injection) : session,
       model: asked.model,
@@ -145,11 +146,7 @@ export class LiveSessions {
       injection,
       asked,
       settings,
-      seen: known?.seen ?? {},
-      cleared: known?.cleared ?? 0,
-      watch: known?.watch ?? new CacheWatch(),
-      lateFrom: 0,
-      lateCalls: known?.lateCalls ?? new Map(),
+      ...{ seen, cleared, watch, lateFrom: 0, lateCalls },
     }
     this.#live.set(place.session, live)
     return live

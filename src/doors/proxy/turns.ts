@@ -306,14 +306,20 @@ function editedBody(incoming: Incoming, view: View, live: Live, own: readonly Me
   if (again) return again
   const edited = view.edits.some(isSent)
   if (!edited && !injection && !clears) return undefined
-  const messages = legalForm(dialect, live, inPresentForm(fold, own))
-  const shown = live.lateFrom > 0 ? withoutErrors(messages, lateAnswers(session)) : messages
-  const plain = edited ? dialect.write(body, shown) : body
-  const written = edited && dialect.name === 'anthropic' ? markedBefore(plain, body, live, clearedCalls(fold)) : plain
-  const cleared = clears && dialect.clear ? dialect.clear(written, clears) : written
+  const { plain, written } = edited ? writeEdited(incoming, live, own) : { plain: body, written: body }
+  const cleared = (clears && dialect.clear?.(written, clears)) ?? written
   const spliced = spliceBody(incoming, injection ? inject(dialect, cleared, injection) : cleared)
   const isOnce = cleared !== plain || live.lateFrom > 0 || holdsMark(incoming, spliced)
   return { body: spliced, edits: isOnce ? undefined : { fold, edited: fold.edited }, clears: clears?.length ?? 0 }
+}
+
+/** The edited body, without and with a mark of ours. */
+function writeEdited({ dialect, body }: Incoming, live: Live, own: readonly Message[]): { plain: Wire; written: Wire } {
+  const { session, lateFrom } = live
+  const messages = legalForm(dialect, live, inPresentForm(session.fold, own))
+  const plain = dialect.write(body, lateFrom > 0 ? withoutErrors(messages, lateAnswers(session)) : messages)
+  if (dialect.name !== 'anthropic') return { plain, written: plain }
+  return { plain, written: markedBefore(plain, body, live, clearedCalls(session.fold)) }
 }
 
 /**

@@ -83,18 +83,20 @@ function compare(a: number | string, b: number | string): number {
 }
 
 function fitting({ contains, agent, project, model, tag, from, to }: Wanted): (session: Listed) => boolean {
-  const words = contains?.toLowerCase()
-  return ({ id, title, policy, model: own, about, updatedAt }) =>
-    (words === undefined ||
-      [id, title, policy, own, about.client, about.project, ...(about.tags ?? [])].some(text =>
-        text?.toLowerCase().includes(words),
-      )) &&
-    (agent === undefined || (about.client ?? '') === agent) &&
-    (project === undefined || projectOf(about.project) === project) &&
-    (model === undefined || own === model) &&
-    (tag === undefined || about.tags?.includes(tag) === true) &&
-    (from === undefined || updatedAt >= from) &&
-    (to === undefined || updatedAt <= to)
+  const words = contains?.toLowerCase() ?? ''
+  const isOneOf = (wanted: string | undefined, ...own: string[]) => wanted === undefined || own.includes(wanted)
+  return ({ id, title, policy, model: own, about, updatedAt }) => {
+    const { client = '', project: folder = '', tags = [] } = about
+    return (
+      [id, title, policy, own, client, folder, ...tags].some(text => text.toLowerCase().includes(words)) &&
+      isOneOf(agent, client) &&
+      isOneOf(project, projectOf(folder)) &&
+      isOneOf(model, own) &&
+      isOneOf(tag, ...tags) &&
+      updatedAt >= (from ?? 0) &&
+      updatedAt <= (to ?? Number.POSITIVE_INFINITY)
+    )
+  }
 }
 
 function projectOf(folder: string | undefined): string {

@@ -158,10 +158,12 @@ function inlineOf(token: Token, looks: readonly Look[], marks: boolean): Span[] 
     case 'escape':
       return [plain(unescaped((token as Tokens.Escape).text))]
     default:
-      return tokensOf(token).length > 0
-        ? inlineSpans(tokensOf(token), looks, marks)
-        : [plain(unescaped('text' in token ? String(token.text) : token.raw).replace(/\n/g, ' '))]
+      return tokensOf(token).length > 0 ? inlineSpans(tokensOf(token), looks, marks) : [plain(textOfToken(token))]
   }
+}
+
+function textOfToken(token: Token): string {
+  return unescaped('text' in token ? String(token.text) : token.raw).replace(/\n/g, ' ')
 }
 
 function linkSpans({ tokens, href, text }: Tokens.Link, looks: readonly Look[], marks: boolean): Span[] {

@@ -127,7 +127,11 @@ function imageIn(block: Wire): { source: ImageSource; place: Wire } | undefined 
   if (type === 'image-url' && typeof url === 'string') {
     return { source: { mediaType, url }, place: { ...block, url: TAKEN } }
   }
-  if (type !== 'file' || !/^image(\/|$)/.test(mediaType)) return undefined
+  return type === 'file' && /^image(\/|$)/.test(mediaType) ? imageInFile(block, mediaType) : undefined
+}
+
+function imageInFile(block: Wire, mediaType: string): ReturnType<typeof imageIn> {
+  const { data } = block
   if (typeof data === 'string') return { source: looseSource(data, mediaType), place: { ...block, data: TAKEN } }
   if (!isRecord(data)) return undefined
   if (data.type === 'data' && typeof data.data === 'string') {
