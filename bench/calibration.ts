@@ -21,7 +21,7 @@ const MIN_CALLS = 15
 const WORST = 8
 const PLACES = [0.1, 0.25, 0.5, 0.75, 0.9]
 const NEAR = 0.1
-/** A prompt may shrink by as much without a cause: reminders come and go. */
+/** A prompt may shrink by this much without a cause, because clients remove old reminders. */
 const MIN_LEFT_OUT = 5000
 
 type Calibrated = {
@@ -36,7 +36,7 @@ type Calibrated = {
   perCall: number[]
   /** Calls on a warm cache, by what happened to the cache. */
   warm: Partial<Record<WhyCause, number>>
-  /** Billed less predicted dollars, by cause. */
+  /** Billed minus predicted dollars, by cause. */
   differences: Partial<Record<WhyCause, number>>
   /** Tokens that were read from a cache over all calls. */
   cacheRead: number

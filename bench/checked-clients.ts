@@ -1,11 +1,11 @@
 /**
  * Real agents on scripted providers that check and bill: several prompts in one conversation, each with its calls, once
- * through the proxy with nothing edited and once with the default planner. Says what was refused and who pays less.
+ * through the proxy with nothing edited and once with the default planner. Prints refusals and both bills.
  *
  *   npm run bench:checked-clients -- [--prompts 12] [--calls 9] [--only codex] [--write]
  *
- * Time is told by the run: some seconds a call, a minute between prompts, and a longer pause now and then. Fails where
- * a provider refuses, an agent does not finish, or the bill is higher with us.
+ * The clock belongs to the run: some seconds a call, a minute between prompts, and a longer pause now and then. Fails if
+ * a provider refuses a request, an agent does not finish, or the bill is higher with us.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -17,15 +17,14 @@ export type Numbers = Record<string, number>
 const REPLAYED = 1600
 const LONG = 10_000
 const WINDOW = 200
-/** Turns that a fold leaves in view, at least. */
+/** The fewest turns that a fold leaves in view. */
 const IN_VIEW = 100
 const APPENDED = 4000
 
 /**
- * Append one turn and ask for the view: milliseconds of CPU, around turn 100 and around the last: the disk of a
- * machine that others use is another matter. With `fold` all but the last turns are folded now and then, as an agent
- * must that wants to stay in the window of its model; without, everything stays in view, and the view itself is a list
- * of 24,000 messages in the end.
+ * Appends one turn and asks for the view: milliseconds of processor time, around turn 100 and around the last one. The
+ * time of the disk is left out, because others may use the machine. With `fold`, all but the last turns are folded now
+ * and then, so that they fit the window of the model. Without it everything stays in view, 24,000 messages in the end.
  */
 async function perCall(home: string, { policy = 'none', fold = true, turns = LONG } = {}): Promise<Numbers> {
   const { openPalimpsest } = await import('../src/session/engine.ts')
@@ -49,7 +48,7 @@ async function perCall(home: string, { policy = 'none', fold = true, turns = LON
   return { early: median(early), late: median(late), ratio: median(late) / median(early), p99: quantile(late, 0.99) }
 }
 
-/** Folds everything up to the request that lies some turns back; gives where it did. */
+/** Folds everything before a request some turns back; returns the last entry of the fold. */
 async function foldOld(session: Session, from: number): Promise<number> {
   const { entries } = session.fold
   const to = entries.findLastIndex(({ role }, i) => role === 'user' && i < entries.length - 2 * IN_VIEW) - 1
@@ -80,7 +79,7 @@ async function replayOurs({ wide = true, counting = false, policy = 'none' } = {
   })
 }
 
-/** As its users have it: on every turn, on the list of messages that the agent keeps, with its own counter. */
+/** As users run it: on every turn, on the list of messages that the agent keeps, with its own counter. */
 async function replayLangChain(wide: boolean): Promise<Numbers> {
   const { ClearToolUsesEdit, countTokensApproximately } = await import('langchain')
   const { toLangChain } = await import('../src/formats/adapters/langchain.ts')

@@ -1,12 +1,12 @@
 /**
- * The core benchmark: what a call costs, how it grows, and how it stands against the peers, all in one run.
+ * The core benchmark: the time of a call, its growth, and a comparison with the peers, all in one run.
  *
  *   node bench/core.ts            every part; a table, and bench/results/core.json
- *   node bench/core.ts replay     only the parts whose names begin so
+ *   node bench/core.ts replay     only the parts whose names begin with this word
  *
  * Each part runs in a fresh process, most of them three times; the median counts. Milliseconds differ between
- * machines and days: targets are ratios, and the exit code is 1 when one is missed. They are for a session with 3.9
- * calls a turn, under the policy `none` and under the default; what narrower sessions cost is told beside.
+ * machines and days, so targets are ratios; the exit code is 1 if one is missed. The targets are for a session with
+ * 3.9 calls a turn, with `none` and with the default. The times of sessions with fewer calls a turn are only printed.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'

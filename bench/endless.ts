@@ -2,7 +2,7 @@
  * Sessions without an end: generated ones of 1,600 and 10,000 turns, and real sessions joined across what their
  * clients compacted. Does the view stay under the window, does the cost per call stay flat, what is lost, and how
  * long does the engine take? `node bench/endless.ts [DIR]`; --turns N[,N], --seconds N for one contender, --shapes for
- * generated sessions of other shapes too. Then the same real sessions against what their clients did themselves
+ * generated sessions of other shapes too. Then the same real sessions are compared with their clients' own compactions
  * (client-compactions.ts).
  *
  * Evidence is measured on sessions of up to 2,500 calls; beyond, only the text that edits replace. Results of earlier
@@ -38,7 +38,7 @@ const { values, positionals } = parseArgs({
     img: { type: 'string', default: 'docs/img' },
   },
 })
-/** How much depends on the shape of the generated session: others than the recorded one, and the same by other dice. */
+/** Other shapes of the generated session, and the recorded shape with other seeds. */
 const SHAPES: Record<string, LongSession> = {
   'as recorded': {},
   'as recorded, other dice': { seed: 2 },
@@ -48,7 +48,7 @@ const SHAPES: Record<string, LongSession> = {
   'results three times as long': { results: 3 },
   'twice the skeleton': { skeleton: 2 },
 }
-/** Knows the future, edits cost no cache: with all evidence, and with as much as we want. */
+/** Planners that know the future and pay no cache writes for edits: with all evidence, and with the wanted share. */
 const LEAST: Record<string, Least> = {
   'least: knows the future, edits cost no cache': {},
   'least that keeps 93 %': { keep: 0.93 },
@@ -73,7 +73,7 @@ const everything: Peer = {
   start: () => ({ view: ({ messages }) => messages }),
 }
 
-/** With the time of each call, and evidence without what is shown by a log. */
+/** With the time of each call, and evidence without text that only a log shows. */
 type Own = Measures & { ms: number[]; inPlace?: number }
 
 for (const turns of values.turns.split(',').filter(Boolean).map(Number)) {

@@ -21,7 +21,7 @@ import type { Recorded } from '../src/replay/measure/policies.ts'
 export type Least = {
   /** Share of the passages that must be in view. */
   keep?: number
-  /** Of old parts nothing is shown but the passages that will be quoted. */
+  /** Of old parts, only the passages that will be quoted are shown. */
   passages?: boolean
 }
 
@@ -127,7 +127,7 @@ function cheapestFirst(keepers: readonly Keeper[], perToken: readonly number[]):
     let from = keeper.born
     for (const [to, saves] of [...keeper.quotes].sort(([a], [b]) => a - b)) {
       let stay: Stay = { keeper, from, to, cost: keeper.tokens * (until[to + 1]! - until[from + 1]!), saves }
-      // A stay that is cheaper than the one before it is never had without that one: they are one.
+      // A stay that is cheaper than the one before it is never taken without that one, so the two are merged.
       while (own.length > 0 && dearness(own.at(-1)!) >= dearness(stay)) stay = joined(own.pop()!, stay)
       own.push(stay)
       from = to

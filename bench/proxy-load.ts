@@ -1,11 +1,10 @@
 /**
  * Agents for the proxy benchmark, in a process of their own: conversations with large bodies that stream.
  *
- * Every turn of a conversation goes to the provider and to the contender, in an order thrown by dice and a moment
- * apart, so that what disturbs the machine disturbs both alike, and each pair gives one difference; pairs from moments in
- * which the host took processors away are left out (steal.ts). The loop is closed: a conversation goes on when both
- * answers are complete. Bodies are made before the clock starts. What takes time here takes it from what is measured,
- * since all share the machine: so there is little.
+ * Every turn of a conversation goes to the provider and to the contender, a moment apart and in random order, so that
+ * any disturbance of the machine affects both alike. Each pair gives one difference. Pairs from moments in which the
+ * host took processors away are left out (steal.ts). A conversation continues when both answers are complete. Bodies are
+ * made before the clock starts. The agents share the machine with the proxies that they measure, so they do little.
  */
 import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -27,7 +26,7 @@ export type Pair = { direct: number; through: number }
 export type Latencies = {
   first: Pair[]
   later: Pair[]
-  /** Pairs that are left out, because the host took processors away meanwhile. */
+  /** Pairs that are left out, because the host took processors away in that time. */
   disturbed: number
 }
 

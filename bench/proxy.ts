@@ -1,13 +1,13 @@
 /**
- * What a proxy adds: time to the first byte with many streaming conversations at once, against the same provider
- * without it, in the same run; requests a second when nobody waits; and memory over many requests.
+ * What a proxy adds: time to the first byte with many streaming conversations at once, compared with the same provider
+ * without a proxy in the same run; requests a second without pauses; and memory over many requests.
  *
  *     node bench/proxy.ts [--seconds 20] [--rounds 3] [--conversations 50] [--kb 200] [--requests 10000] [--only NAME]
  *
- * Those that are near each other have their turn in every round, so that a bad minute of the machine is nobody's own, and
- * the pairs of all rounds count together; the others in the last one. Provider, proxy and agents are processes of their
- * own. Ours is `palimpsest serve` as anybody would start it, on a home on disk, where every turn is before its answer is
- * passed on. A proxy that does nothing shows what a second hop costs by itself. Other proxies run where
+ * Proxies with similar times are measured in every round, so that a bad minute of the machine affects all of them, and
+ * the pairs of all rounds count together. The others are measured in the last round only. Provider, proxy and agents are
+ * separate processes. Ours is `palimpsest serve` with its defaults, on a home on disk, where every turn is stored before
+ * its answer is passed on. A proxy that does nothing shows the cost of a second hop. Other proxies are measured if
  * scripts/proxy-peers.sh has installed them.
  */
 import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'

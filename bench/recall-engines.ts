@@ -27,14 +27,14 @@ export type Corpus = Iterable<Talk>
 export type Place = { session: string; message: number }
 
 export type Engine = {
-  /** Opens a session that is asked next. */
+  /** Opens a session before it is searched. */
   open?(session: string): Promise<void>
   /** Finds in one session, or in all where none is named. */
   find(query: string, options: { session?: string; limit: number }): Promise<Place[]>
   close(): Promise<void>
   /** The size of the index without the texts, if it is known. */
   indexBytes?: number
-  /** The time of the processor for building, where it was built by an earlier run. */
+  /** Processor time for building the index, if an earlier run has built it. */
   builtMs?: number
 }
 
@@ -220,7 +220,7 @@ export const ENGINES: Record<string, (corpus: Corpus) => Promise<Engine>> = {
     const index = builder.build()
     return {
       async find(query, { session, limit }) {
-        // Its syntax is left out: only the words are asked for.
+        // Only the words of the query are used, without the engine's syntax.
         const hits: { ref: string }[] = index.search(words(query).join(' '))
         const found = hits.map(hit => places[Number(hit.ref)]!)
         return (session === undefined ? found : found.filter(place => place.session === session)).slice(0, limit)

@@ -1,5 +1,5 @@
 /**
- * How well recall finds, and how fast, beside search engines as they come.
+ * How well and how fast recall finds, compared with search engines at their defaults.
  *
  *   npm run bench:recall -- LOCOMO.json DIR [SIZES]
  *

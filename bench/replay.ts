@@ -1,12 +1,13 @@
 /**
- * The replay benchmark: `npm run bench:replay -- DIR`. All transcripts of a folder with 30 and more calls, under our
- * presets, the knob of `thrifty`, the peers and the bounds, by the prices of today's models. Writes a table, JSON and plots.
+ * The replay benchmark: `npm run bench:replay -- DIR`. Replays all transcripts of a folder with 30 or more calls, under
+ * our presets, the knob of `thrifty`, the peers and the bounds, at the prices of today's models. Writes a table, JSON
+ * and plots.
  *
- * Reasoning counts as lost where it is gone or stands behind a change: providers that bind it drop or refuse it there.
+ * Reasoning counts as lost if it is gone or after a change: providers that bind reasoning drop or refuse it there.
  *
  * Options: --joined (all sessions of a repository as one, without their compactions: `thrifty` and those that are compared),
  * --every N (every Nth session), --json FILE, --img FOLDER, --seconds N (of processor time, for one contender),
- * --only NAME (that policy alone is run anew; what the others did is taken from the JSON of the last run).
+ * --only NAME (only that policy is run again; the results of the others are taken from the JSON of the last run).
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -68,7 +68,7 @@ function pointsDown(target: number, own: number): boolean {
   return target >= 0 && target <= own
 }
 
-/** A way from a file back to itself, if there is one. */
+/** A path of imports from a file back to itself, if there is one. */
 function findCycle(edges: ReadonlyMap<string, readonly string[]>): string[] | undefined {
   const done = new Set<string>()
   const walk = (path: string, trail: readonly string[]): string[] | undefined => {

@@ -23,7 +23,7 @@ type Editor = {
   close?: () => Promise<void>
 }
 
-/** Where the file of a case is, seen from the folder that an editor gets. */
+/** The path of a case's file, from the folder that the editor works in. */
 type Opened = Editor & { path: string }
 
 const WRONG = {

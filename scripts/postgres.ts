@@ -78,7 +78,7 @@ export class PostgresServer {
     return this.url(database)
   }
 
-  /** Starts it, once more where it was stopped, and waits until it answers. */
+  /** Starts it, or starts it again, and waits until it answers. */
   async run(): Promise<void> {
     const options = { port: this.#port, listen_addresses: '127.0.0.1', unix_socket_directories: '', ...this.#settings }
     const args = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`])

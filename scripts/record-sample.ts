@@ -116,7 +116,7 @@ async function recordingOf(session: Session, pal: Palimpsest, memory: Memory): P
   const info = await pal.find(session.id)
   if (!info) throw new Error('The session is gone.')
   const { policy, model } = info
-  // The folder is one of this recording.
+  // The recording leaves out the folder, which is a temporary one.
   const { project: _, ...about } = info.about
   const proposals = await memory.proposals(USER, { state: 'open' })
   return {

@@ -1,10 +1,10 @@
 /**
- * The pictures of the web UI in README and docs: `npm run screenshots` takes them anew into docs/img. To look at
+ * The pictures of the web UI in README and docs: `npm run screenshots` takes them again into docs/img. To look at
  * everything, `npm run screenshots -- --all FOLDER` takes every page whole: light, dark and as wide as a phone.
  *
  * A real server (`serve --sample --demo`) on a home of its own, a real browser, and nothing arranged: what a newcomer
  * sees after `npm start`. Fonts are those of the machine; the pictures in the repository were taken with Inter,
- * DejaVu Serif Condensed and DejaVu Sans Mono (Debian: fonts-inter fonts-dejavu), which stand in for what systems bring.
+ * DejaVu Serif Condensed and DejaVu Sans Mono (Debian: fonts-inter fonts-dejavu), in place of each system's own fonts.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -162,7 +162,7 @@ async function main(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Names, or their beginnings; all where none is given. */
+/** Full names or their beginnings; all if none is given. */
 function isAsked(name: string, only: readonly string[]): boolean {
   return only.length === 0 || only.some(one => name.startsWith(one))
 }
@@ -224,7 +224,7 @@ function fontsIn(folder: string): string {
     `<alias binding="strong"><family>${name}</family><prefer><family>${font}</family></prefer></alias>`
   const lines = [
     '<include>/etc/fonts/fonts.conf</include>',
-    // The browser knows fonts of Type 1 by name and cannot draw them.
+    // The browser finds Type 1 fonts by name, but cannot draw them.
     '<selectfont><rejectfont><pattern><patelt name="fontformat"><string>Type 1</string></patelt></pattern></rejectfont></selectfont>',
     prefer('system-ui', 'Inter'),
     prefer('sans-serif', 'Inter'),

@@ -29,7 +29,7 @@ import { OPTIONAL_PARTS } from './optional-parts.ts'
 const WEB = 'test/e2e/web/*.test.ts'
 const SLOW = 'test/slow/*.test.ts'
 const FILES_PER_PROCESS = 10
-/** Files that take long, and folders in which tests start processes and servers: first, so that nothing long comes last. */
+/** Slow files, and folders with tests that start processes and servers: these run first, so that no slow one is last. */
 const LONG = [
   ...['test/policies/contract', 'test/ground', 'test/hostile-text', 'test/library', 'test/ledger/postgres/'],
   'test/e2e/',
@@ -37,11 +37,11 @@ const LONG = [
 ]
 /** Files that change or measure their process. */
 const NEEDS_PROCESS = /process\.(chdir|umask|cpuUsage|memoryUsage|on)\(|process\.env[.[]\S+ (\?\?)?= |\bt\.mock\./
-/** Modules that wait while they load, which a suite cannot: its tests have to be known at once. */
+/** Modules with a top-level await. They cannot be read as a suite, whose tests must be known at once. */
 const WAITS = /^(?![\s/*])(?!.*\basync\b).*\bawait |^if \(import\.meta\.main\) \{\n(?: .*\n)*? .*\bawait /m
-/** Modules with hooks of their own: those would belong to the suite that reads them first. */
+/** Modules with their own hooks, which would belong to the suite that reads the module first. */
 const HAS_HOOKS = /^(before|after)(Each)?\(/m
-/** Tests keep their homes in memory where there is as much of it free: they sync often, and would wait for the disk. */
+/** Tests keep their homes in memory if this much is free, because they sync often and would wait for the disk. */
 const MEMORY = '/dev/shm'
 const MEMORY_BYTES = 4 * 2 ** 30
 
@@ -53,12 +53,12 @@ for (const { name, isHere, how } of OPTIONAL_PARTS) {
 process.env.NODE_COMPILE_CACHE = join(root, 'node_modules/.cache/compile')
 if (existsSync(MEMORY) && freeBytes(MEMORY) > MEMORY_BYTES) {
   const folder = mkdtempSync(join(MEMORY, 'palimpsest-tests-'))
-  // PostgreSQL runs as another user where the tests run as root.
+  // PostgreSQL runs as another user if the tests run as root.
   chmodSync(folder, 0o711)
   process.env.TMPDIR = folder
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 }
-// One more than there are processors: tests with servers wait for them a good part of their time.
+// One more than there are processors, because tests with servers mostly wait.
 run({ cwd: root, files: chosen(process.argv.slice(2)), concurrency: availableParallelism() + 1 })
   .on('test:summary', ({ file, success }) => {
     if (file === undefined) process.exitCode = success ? 0 : 1

@@ -27,7 +27,7 @@ function workAt(n: number): Turn {
     : { text: `Step ${n}.`, calls: [{ name: 'append_to_file', input: line }] }
 }
 
-/** How many tool calls the model had made, and what it was shown last. */
+/** The numbers of tool calls in the reminders of a request. */
 function anchorsIn(request: Received): string[] {
   return textsOf(request).flatMap(({ text }) => /\[TASK ANCHOR.*?made (\d+) tool calls/s.exec(text)?.[1] ?? [])
 }

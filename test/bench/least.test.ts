@@ -9,7 +9,7 @@ import * as fc from '../property.ts'
 const count = await loadCounter()
 const PRICES = { read: 0.1, write: 1.25, output: 5, ttl: 300_000 }
 
-/** Calls that each run a command with an output of its own; later ones repeat lines of what earlier ones gave. */
+/** Calls that each run a command with different output; later ones repeat lines of earlier outputs. */
 function sessionOf(steps: readonly { lines: number; repeats: readonly [number, number][] }[]): Recorded {
   const messages: Message[] = [{ role: 'user', at: 1000, parts: [{ type: 'text', text: 'go on' }] }]
   for (const [i, { lines, repeats }] of steps.entries()) {

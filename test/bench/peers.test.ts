@@ -21,7 +21,7 @@ test('settings of a peer have distinct names, and every peer has a default', () 
   const names = peers.map(({ name, setting }) => `${name}, ${setting}`)
   assert.equal(new Set(names).size, names.length)
   for (const name of new Set(peers.map(peer => peer.name))) {
-    // A variation of ours ("… with …") is compared beside the peer itself, which has the default.
+    // Our variation of a peer ("… with …") is compared beside the peer itself, which has the default.
     const original = name.replace(/ with .*/, '')
     assert.ok(
       peers.some(peer => peer.name === original && peer.setting.startsWith('default')),
@@ -70,7 +70,7 @@ test('deepagents replaces a large result by its first lines', { skip }, async ()
   assert.match(output!, /large_tool_results/)
 })
 
-/** What a peer sends before each assistant message, and once more at the end. */
+/** The messages that a peer sends before each assistant message, and once more at the end. */
 async function views(peer: Peer, messages: readonly Message[]): Promise<(readonly Message[])[]> {
   const run = peer.start(count)
   const found: (readonly Message[])[] = []

@@ -331,7 +331,7 @@ describe('any history of a file', () => {
     )
   })
 
-  /** Does something to a file as one agent or another would, and gives what the file is then. */
+  /** Changes a file as different agents do, and returns its new content. */
   function act(
     before: string,
     { kind, text: fresh, at }: { kind: string; text: string; at: number },

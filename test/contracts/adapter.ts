@@ -16,7 +16,7 @@ export type AdapterCase<W> = {
   to: (messages: Message[]) => W
   conversations: fc.Arbitrary<W>
   blocks: (wire: W) => unknown[]
-  /** A conversation in which every `marker(i)` stands once, in text, a call, a result, an image and reasoning. */
+  /** A conversation with every `marker(i)` once, in text, a call, a result, an image and reasoning. */
   sample: W
 }
 
@@ -135,7 +135,7 @@ function editable(messages: readonly Message[]): Place[] {
   return placesOf(messages, part => part.type === 'text' || part.type === 'tool-result' || part.type === 'tool-call')
 }
 
-/** Reasoning and images, beside something else that stays. */
+/** Reasoning and images, beside other parts that stay. */
 function droppable(messages: readonly Message[]): Place[] {
   return placesOf(messages, (part, siblings) => {
     const stays = siblings.some(other => other.type === 'tool-call' || other.type === 'tool-result')
@@ -189,7 +189,7 @@ export const argumentTexts = fc.oneof(
   fc.constantFrom('', '{', '"text"', '…', '{"a": 1, "a": 2}', '1e400', ' {}'),
 )
 
-/** An object with the given fields, some of them missing, fields that nobody knows, and keys in any order. */
+/** An object with the given fields, some of them missing, unknown fields, and keys in any order. */
 export function wire<T extends Record<string, fc.Arbitrary<unknown>>>(
   required: T,
   optional: Record<string, fc.Arbitrary<unknown>> = {},

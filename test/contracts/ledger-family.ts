@@ -12,11 +12,11 @@ import { search } from '../../src/recall/search.ts'
 import * as fc from '../property.ts'
 
 const WORDS = ['apple', 'banana', 'cherry', 'damson'] as const
-/** Long enough to be kept apart from its event. */
+/** Long enough to be stored separately from its event. */
 const LARGE = ` ${'z'.repeat(20_000)}`
 
 type Word = (typeof WORDS)[number]
-/** An event, which sessions share: a text with a word that may be covered, or the record of a redaction. */
+/** An event that sessions may share: a text with a word to redact, or the record of a redaction. */
 type Told = { text: string; word: Word | undefined; isLarge: boolean } | 'redaction'
 type Step =
   | { do: 'append'; pick: number; words: Word[]; isLarge: boolean }

@@ -6,7 +6,7 @@ import * as fc from '../property.ts'
 
 const agent = { agentId: 'ralph', reasoning: 'she said so' }
 const text = fc.constantFrom('', 'a', 'a\nb', 'b\n', 'a\nb\nc\n')
-/** Something that a person or an agent does to the block. */
+/** An action of a person or an agent on the block. */
 export const command = fc.oneof(
   fc.record({ type: fc.constant('set' as const), body: text }),
   fc.record({ type: fc.constant('propose' as const), body: text }),
@@ -42,7 +42,7 @@ export async function runCommands(
   }
 }
 
-/** True when it worked; our own errors are outcomes, everything else is a defect. */
+/** True if it worked; our own errors are outcomes, any other error is a defect. */
 async function attempt(work: () => Promise<unknown>): Promise<boolean> {
   try {
     await work()

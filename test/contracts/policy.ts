@@ -117,7 +117,7 @@ export function policyContract(make: () => PlannerFactory, { acts = true, runs =
   })
 }
 
-/** A session that a policy has looked after from the beginning, every view of it checked. */
+/** A session that a policy has edited from the beginning, with every view checked. */
 export async function run(
   messages: readonly Message[],
   { policy, model = 'claude-sonnet-4-5', batch = 1, pins = [] }: RunOptions,
@@ -170,7 +170,7 @@ function assertNotTheUsers({ id, target }: Edit, messages: readonly Message[]): 
   assert.ok(message?.role !== 'user' || isImage, `${id} edits a message of the user`)
 }
 
-/** The same planner, with the units that it looks at counted for each call. */
+/** The same planner, with a count of the units that it looks at in each call. */
 function counting(factory: PlannerFactory, touched: number[]): PlannerFactory {
   return {
     name: factory.name,

@@ -33,7 +33,7 @@ const folder = mkdtempSync(join(tmpdir(), 'palimpsest-transcripts-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 let files = 0
 
-/** Writes a file under a name that tells nothing, the same each time, in a folder of its own. */
+/** Writes a file under a meaningless name, the same each time, in its own folder. */
 export function fileOf(content: string | Uint8Array): string {
   const own = join(folder, String(++files))
   mkdirSync(own)
@@ -158,14 +158,14 @@ function contractOfSample(reader: TranscriptReader, sample: TranscriptSample): v
   }
 }
 
-/** What `readSessions` gives, in the order of the file. */
+/** The sessions of `readSessions`, in the order of the file. */
 export async function sessionsOneByOne(path: string): Promise<TranscriptSession[]> {
   const read: SessionRead[] = []
   for await (const one of readSessions(path)) read.push(one)
   return read.sort((a, b) => a.place - b.place).map(({ session }) => session)
 }
 
-/** Nothing comes of a session behind its end, and nothing is carried from it. */
+/** Nothing of a session comes after its end, and nothing is carried from it then. */
 function assertEnded(events: readonly TranscriptEvent[]): void {
   const parents = new Map<string, string | undefined>()
   const ended = new Set<string>()
@@ -181,7 +181,7 @@ function assertEnded(events: readonly TranscriptEvent[]): void {
   }
 }
 
-/** What a ledger asks of messages: shape, unique ids, results that answer a call. */
+/** The requirements of a ledger: shape, unique ids, results that answer a call. */
 export function assertAppendable(session: TranscriptSession): void {
   const calls = new Calls()
   for (const message of session.messages) {

@@ -12,7 +12,7 @@ import { said } from './server/harness.ts'
 import { type Answer, startWholeServer } from './whole-server.ts'
 
 const CANARY = 'xylophone-canary'
-/** In the names that bob gives to what he has: nobody else learns which names he uses, nor that there is a bob. */
+/** Part of every name that bob uses: nobody else may learn his names, or that bob exists. */
 const NAMED = 'marmalade'
 const PROVIDER_PATHS: Record<string, [path: string, body: object]> = {
   '/v1': ['/v1/chat/completions', { model: 'gpt-4.1', messages: [{ role: 'user', content: 'hi' }] }],
@@ -46,7 +46,7 @@ const NOBODY: Record<string, string | undefined> = {
   'the id of a token': gone.id,
   'a token and more': `${admin}x`,
 }
-/** Other names for this server, and other sites: what a page in a browser could be made to send. */
+/** Other names for this server, and other sites, as a page in a browser could be made to send them. */
 const FOREIGN: readonly Record<string, string>[] = [
   { host: 'evil.example' },
   { host: 'localhost.evil.example' },
@@ -61,7 +61,7 @@ const FOREIGN: readonly Record<string, string>[] = [
 type Target = { session: string; user: string; proposal: string; hash: string }
 type Asked = Pick<Answer, 'status' | 'text' | 'headers'>
 type Ask = (secret: string | undefined, target: Target, headers?: Record<string, string>) => Promise<Asked>
-/** A route says its errors in our own form; the other doors in that of those who use them. */
+/** Routes report errors in our own form; the other doors use the form of their clients. */
 type Row = { name: string; audience: Audience; ask: Ask; isRoute?: true }
 
 /** Streams that do not end are only opened. */
@@ -142,10 +142,10 @@ const ROWS: Row[] = [
 ]
 
 const targets: Record<string, Target> = {}
-/** What bob has, before anybody tries anything. */
+/** The data of bob before any attempt. */
 let settled: string[] = []
 
-/** A user with something of everything, each with a word in it that is nowhere else. */
+/** A user with data of every kind, each with a word that occurs nowhere else. */
 async function settle(user: string, word: string, secret: string, agent: string): Promise<Target> {
   await call('POST', '/sessions', {
     token: secret,
@@ -173,7 +173,7 @@ async function settle(user: string, word: string, secret: string, agent: string)
   return { session: 'plans', user, proposal: made.json.id, hash }
 }
 
-/** Everything that a user has, as that user reads it. */
+/** All data of a user, as that user reads it. */
 async function stateOf(user: string, secret: string): Promise<string[]> {
   const { json } = await call('GET', '/sessions?limit=200', { token: secret })
   const paths = [`/users/${user}/blocks`, `/users/${user}/blocks/goals`, `/users/${user}/proposals`]
@@ -197,7 +197,7 @@ before(async () => {
   await call('PUT', `/users/bob/blocks/${NAMED}-block`, { token: bob, body: { body: 'x\n', title: `${NAMED} block` } })
   settled = await stateOf('bob', bob)
   assert.ok(settled.join('').includes(NAMED))
-  // The hash of a text is the same for everybody who has it shortened.
+  // The hash of a shortened text is the same for everybody.
   await call('POST', '/v1/compress', { token: admin, body: shortened('nothing special') })
 })
 after(() => served.close())
@@ -283,9 +283,9 @@ describe('roles', () => {
         if (OPEN_TO[audience].includes(role)) assert.ok(status !== 401 && status !== 403, `${role}: ${status} ${text}`)
         else assert.equal(status, 403, `${role}: ${text}`)
         if (status === 403 && isRoute) assert.equal(codeIn(text), 'FORBIDDEN')
-        // Writes get in each other's way; whoever may read is given what they ask for.
+        // Writes may conflict, so only permitted reads must succeed.
         if (status !== 403 && isRoute && name.startsWith('get ')) assert.equal(status, 200, `${role}: ${text}`)
-        // An admin reads everybody's; whoever else reads their own.
+        // An admin reads everybody's data; all others read their own.
         if (role !== 'admin') assert.ok(!text.includes(CANARY), role)
       }
     })
@@ -353,14 +353,14 @@ describe('requests from other sites', () => {
 })
 
 describe("another user's data, for a user and their agent", () => {
-  // Lists without a name in their path are looked at further below.
+  // Lists without a name in their path are checked below.
   for (const { name, audience, ask } of ROWS.filter(({ name, isRoute }) => isRoute && name.includes('{'))) {
     test(`${name} is refused, or finds nothing`, async () => {
       for (const role of ['user', 'agent'] as const) {
         const stranger = await token(`stranger at ${name}`, role)
         const { status } = await ask(stranger.token, targets['bob']!)
         const isForbidden = name.includes('{user}') || !OPEN_TO[audience].includes(role)
-        // A turn makes the session that it names: theirs.
+        // A turn creates the session that it names, for its caller.
         const otherwise = name === 'post /agent/sessions/{session}/turns' ? 200 : 404
         assert.equal(status, isForbidden ? 403 : otherwise)
       }
@@ -393,7 +393,7 @@ describe("another user's data, for a user and their agent", () => {
     const own = { session: 'plans', user: 'nina', proposal: 'p_none', hash: '0'.repeat(24) }
     for (const role of ['user', 'agent'] as const) {
       const { token: secret } = await token('nina', role)
-      // A name that somebody asks for comes back in the refusal.
+      // The refusal repeats the requested name.
       for (const { name, audience, ask } of ROWS.filter(row => !row.name.includes('bob'))) {
         const { text } = await ask(secret, own)
         if (OPEN_TO[audience].includes(role)) assert.doesNotMatch(text, /marmalade|\bbob\b/, name)
@@ -440,7 +440,7 @@ describe("another user's data, for a user and their agent", () => {
         body: { id: 'news', messages: [{ role: 'user', parts: [{ type: 'text', text: 'x' }] }] },
       })
     await grow(alice)
-    // Told before hers: the last one that changed comes first.
+    // His session comes before hers, because the last changed one comes first.
     await grow(bob)
     const until = async (reader: typeof hers, wanted: RegExp) => {
       let heard = ''

@@ -5,7 +5,7 @@ export const ASKED = 'xylophone'
 
 export type Audience = 'everybody' | 'people' | 'admins' | 'public'
 
-/** The audience of each route, written by hand: the API document has what is, this list has what must be. */
+/** The audience of each route, by hand: the API document says what is, this list says what must be. */
 export const ROUTES: Record<Audience, readonly string[]> = {
   everybody: [
     'get /sessions',
@@ -117,7 +117,7 @@ export const MOUNTS: Record<string, Audience> = {
   '/': 'public',
 }
 
-/** What MCP offers, with arguments that aim at what the victim has. */
+/** What MCP offers, with arguments that aim at the victim's data. */
 export const TOOLS: Record<string, object> = {
   context: { action: 'list' },
   recall: { query: ASKED },

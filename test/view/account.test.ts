@@ -78,7 +78,7 @@ const PAID = [10 + 200 + 2 * 50, 20 + 20 + 5000 + 2 * 10, 5 + 400 + 2 * 20]
 
 const near = (a: number, b: number) => assert.ok(Math.abs(a - b) < 1e-6, `${a} is not ${b}`)
 
-test('a report that cannot be, of a gateway say, does not scale the tokens of its call', () => {
+test('an impossible report, for example of a gateway, does not change the scale of tokens', () => {
   const letters = 1_000
   const asked = (usage: Usage) =>
     statisticsOf(
@@ -94,7 +94,7 @@ describe('statistics', () => {
   const timeline = timelineOf(EVENTS)
   const statistics = statisticsOf(timeline)
 
-  test('are of what the provider reported, and of the model of costs for the last call', () => {
+  test('use the report of the provider, and the cost model for the last call', () => {
     const { calls, input, output, cacheRead, cacheWrite, cost } = statistics
     assert.deepEqual([calls, input, output, cacheRead, cacheWrite], [4, 35, 80, 200, 5600])
     const last = timeline.calls.at(-1)!
@@ -102,7 +102,7 @@ describe('statistics', () => {
     near(cost, PAID[0]! + PAID[1]! + PAID[2]! + last.paid.dollars)
   })
 
-  test('count messages without what stands in front of them, as they were and as they were sent', () => {
+  test('count the original and the sent messages, without system prompt and tools', () => {
     const { tokensIn, tokensSent } = statistics
     const counted = [210, 5220, 405, timeline.calls[3]!.sent.tokens * timeline.model.scale]
     const own = timeline.calls.map(({ raw, sent, overhead }, i) => {
@@ -120,7 +120,7 @@ describe('statistics', () => {
     assert.ok(tokensIn > tokensSent, 'the file was cut for two calls')
   })
 
-  test('name what made calls dearer, who edited, and why the cache was lost', () => {
+  test('have the extra cost of calls, the authors of edits, and the causes of cache misses', () => {
     const saved = timeline.calls.map(({ raw, sent }) => raw.cost - sent.cost)
     near(
       statistics.saved,
@@ -128,11 +128,11 @@ describe('statistics', () => {
     )
     near(statistics.rewritten, -saved.filter(one => one < 0).reduce((a, b) => a + b, 0))
     assert.deepEqual(statistics.edits, { 'policy:thrifty': 1 }, 'the book-keeping of the engine is none')
-    // The last call was not reported: by the model of costs, it lost what the client's change is before.
+    // The last call was not reported: by the cost model, the cache after the client's change was lost.
     assert.deepEqual(statistics.busts, { edit: 1, pause: 0, client: 1, model: 0, server: 0, provider: 0 })
   })
 
-  test('of a fork are of its own calls and edits', () => {
+  test('of a fork cover only its own calls and edits', () => {
     const fork = statisticsOf(timelineOf(EVENTS, { events: 8, entries: 5 }))
     assert.deepEqual([fork.calls, fork.cacheWrite], [2, 400])
     assert.deepEqual(fork.edits, { 'policy:thrifty': 1 }, 'made before its first own call')
@@ -149,7 +149,7 @@ describe('statistics', () => {
   })
 })
 
-test('what stands in front of the messages stays as it was told, where a report does not say', () => {
+test('the size of system prompt and tools is kept if a report does not have it', () => {
   const models = { round: { ...PRICES.round, scale: 1.5 } }
   const silent = timelineOf([...EVENTS.slice(0, 2), used({ output: 5 })], undefined, models)
   assert.equal(silent.overhead, 100)
@@ -158,7 +158,7 @@ test('what stands in front of the messages stays as it was told, where a report 
 })
 
 describe('totals', () => {
-  test('are by day, with the tokens that were reported or, for the last call, reckoned', () => {
+  test('are listed by day, with reported tokens or, for the last call, estimated ones', () => {
     const { days, money } = summaryOf(timelineOf(EVENTS))
     assert.equal(days.length, 1)
     const [day] = days
@@ -173,7 +173,7 @@ describe('totals', () => {
     near(day!.saved, money.saved)
   })
 
-  test('say what each day could have cost, where that is known of some calls', () => {
+  test('have the possible savings of each day, if they are known for some calls', () => {
     const timeline = timelineOf(EVENTS)
     assert.equal(summaryOf(timeline).days[0]!.could, undefined)
     assert.equal(summaryOf(timeline).money.could, undefined)
@@ -182,7 +182,7 @@ describe('totals', () => {
     assert.equal(summaryOf(timeline, [1, 1, 1, 1]).days[0]!.could, 4)
   })
 
-  test('say how long the session is, and what of it is shown', () => {
+  test('have the length of the session, and the part of it that is shown', () => {
     const timeline = timelineOf(EVENTS)
     const { title, entries, turns, calls, edits, tokens, sent, money, series } = summaryOf(timeline)
     assert.deepEqual([title, entries, turns, calls, edits], ['mend the report', 9, 2, 4, 2])
@@ -211,7 +211,7 @@ describe('totals', () => {
     )
   })
 
-  test('of a fork leave out what its parent has paid, and an undone edit is none', () => {
+  test('of a fork leave out the calls of its parent, and undone edits do not count', () => {
     const fork = summaryOf(timelineOf(EVENTS, { events: 8, entries: 5 }))
     assert.deepEqual([fork.calls, fork.days[0]!.calls, fork.series.raw.length], [2, 2, 4])
     const undone = summaryOf(timelineOf([...EVENTS, { type: 'revert', edits: ['e1'], by: 'user' }]))
@@ -220,7 +220,7 @@ describe('totals', () => {
     assert.deepEqual([nothing.title, nothing.calls, nothing.days], ['', 0, []])
   })
 
-  test('are by day where a session takes several, with what each day could have cost', () => {
+  test('of a session of several days are listed by day, with the possible savings of each', () => {
     const day = 24 * 60 * MINUTE
     const timeline = timelineOf([...EVENTS.slice(0, 5), { ...EVENTS[5]!, after: day }, ...EVENTS.slice(6)])
     const { days, money } = summaryOf(timeline, [1, 2, 4, 8])
@@ -236,7 +236,7 @@ describe('totals', () => {
     assert.equal(days[0]!.input, 10 + 200 + 20 + 200 + 5000)
   })
 
-  test('of a session that goes on say so where nothing was asked since', () => {
+  test('of a continued session without a new request say that it continues another', () => {
     const goesOn = 'This session is being continued from a previous conversation that ran out of context.'
     assert.equal(summaryOf(timelineOf([entry(says('user', text(goesOn)))])).title, 'Continues an earlier session')
     const asked = timelineOf([entry(says('user', text(goesOn))), entry(says('user', text('mend it')))])
@@ -244,7 +244,7 @@ describe('totals', () => {
     assert.equal(summaryOf(timelineOf([])).title, '')
   })
 
-  test('a time that is not known has no day', () => {
+  test('an unknown time has no day', () => {
     assert.equal(dayOf(0), 'unknown')
     assert.equal(dayOf(new Date(2026, 0, 9, 23, 59).getTime()), '2026-01-09')
   })
@@ -256,7 +256,7 @@ describe('rent', () => {
   const of = (by: 'kind' | 'tool' | 'file' | 'agent' | 'edit', name: string) =>
     rent[by].find(row => row.name === name) ?? assert.fail(`${by} has no ${name}`)
 
-  test('shares out all that was paid; answers pay for being written', () => {
+  test('divides the whole bill; answers pay the price of output', () => {
     near(rent.dollars, summaryOf(timeline).money.with)
     near(
       of('kind', 'answers').dollars,
@@ -265,7 +265,7 @@ describe('rent', () => {
     assert.equal(of('kind', 'answers').tokens, 0)
   })
 
-  test('puts what was paid for a prompt of no tokens in front, and divides by nothing', () => {
+  test('of an empty prompt goes to the system prompt, without a division by zero', () => {
     const empty = timelineOf([entry(says('assistant', text('')), 0), used({ input: 0, output: 0 })], undefined, {
       round: { ...PRICES.round, minimum: 0 },
     })
@@ -275,7 +275,7 @@ describe('rent', () => {
     )
   })
 
-  test('puts what was paid for less than a token in front, and the answer with the answers', () => {
+  test('of less than one token goes to the system prompt, and the answer to the answers', () => {
     const models = { round: { ...PRICES.round, scale: 3 } }
     const tiny = rentOf(
       timelineOf([entry(says('assistant', text(''))), used({ input: 1, output: 5 })], undefined, models),
@@ -286,13 +286,13 @@ describe('rent', () => {
     near(tiny.dollars, 11)
   })
 
-  test('counts tokens times the calls that carried them: whole once, then twice as an edit shows it', () => {
+  test('counts tokens times calls: once the whole text, then twice the edited one', () => {
     const own = (name: string) => of('kind', name).tokens / timeline.scale
     near(own('file reads'), 400 + 3 + 3)
     near(own('your messages'), 15 * 2 + (15 + 12) + (16 + 12))
   })
 
-  test('is shared out in the order of the prompt: what is read from the cache, then what is written', () => {
+  test('is divided in the order of the prompt: first cache reads, then cache writes', () => {
     const models = { round: { ...PRICES.round, write: 1.25 } }
     const told = { input: 200, cacheRead: 400, cacheWrite: 200, output: 0 }
     const messages = [text('x'.repeat(300)), text('y'.repeat(300))].map(part => entry(says('user', part)))
@@ -315,14 +315,14 @@ describe('rent', () => {
     }
   })
 
-  test('of the tools has a system prompt of its own where the ledger has one', () => {
+  test('lists the tools without the system prompt if the ledger has that as an entry', () => {
     const prompt: Message = { role: 'system', parts: [text('Be brief.')] }
     const { kind } = rentOf(timelineOf([entry(prompt), ...EVENTS]))
     assert.ok(kind.some(({ name }) => name === 'tool definitions') && kind.some(({ name }) => name === 'system prompt'))
     assert.ok(!kind.some(({ name }) => name === 'system prompt + tools'))
   })
 
-  test('says what edits saved: the tokens that they took out, as the cache would have read them', () => {
+  test('has the savings of edits: the removed tokens, at the price of cache reads', () => {
     const saved = of('edit', 'policy:thrifty').saved
     // The third call read nothing from the cache; the last one was not reported.
     const [, , third, last] = timeline.calls
@@ -331,12 +331,12 @@ describe('rent', () => {
     near(saved, (400 - 3) * 0.1 * (rateOf(third!, 0) + rateOf(last!, last!.sent.cached)))
   })
 
-  test('leaves out what a parent session has paid', () => {
+  test('leaves out the calls of a parent session', () => {
     const fork = timelineOf(EVENTS, { events: 8, entries: 5 })
     near(rentOf(fork).dollars, fork.calls[2]!.paid.dollars + fork.calls[3]!.paid.dollars)
   })
 
-  test('says whose it is: what edits shortened, and what was asked of other agents', () => {
+  test('is listed by edit and by agent', () => {
     assert.ok(of('edit', 'policy:thrifty').saved > 0)
     assert.equal(of('edit', 'not edited').saved, 0)
     assert.ok(of('agent', 'subagents').dollars > 0 && of('agent', 'subagents').dollars < of('agent', 'main').dollars)
@@ -346,7 +346,7 @@ describe('rent', () => {
     )
   })
 
-  test('of several sessions is their sum, and what is left out of a list is one row', () => {
+  test('of several sessions is their sum, and the rows left out of a list are one row', () => {
     const twice = addRents([rent, rent])
     near(twice.dollars, 2 * rent.dollars)
     near(twice.kind[0]!.tokens, 2 * rent.kind[0]!.tokens)
@@ -370,7 +370,7 @@ describe('turns', () => {
   const timeline = timelineOf(EVENTS)
   const turns = turnsOf(timeline)
 
-  test('begin with what was asked for, and have its calls, tools and failures', () => {
+  test('begin with a request, and have its calls, tools and failures', () => {
     assert.deepEqual(
       turns.map(({ turn, entry, to, title, calls, firstCall }) => [turn, entry, to, title, calls, firstCall]),
       [
@@ -387,7 +387,7 @@ describe('turns', () => {
     )
   })
 
-  test('have the time, the money and the tokens of what is in them', () => {
+  test('have the time, the money and the tokens of their calls', () => {
     assert.deepEqual([turns[0]!.at, turns[0]!.ended], [NOON + MINUTE, NOON + 6 * MINUTE])
     near(turns[0]!.dollars, PAID[0]! + PAID[1]!)
     const { calls } = timeline
@@ -399,7 +399,7 @@ describe('turns', () => {
     assert.ok(turns[0]!.tokens > 400 && turns[1]!.tokens < 200)
   })
 
-  test('and sessions are titled with the first paragraph of the request, on one line and cut to a length', () => {
+  test('have the first paragraph of the request as their title, on one line and shortened, as sessions do', () => {
     const titles = (request: string) => {
       const timeline = timelineOf([entry(says('user', text(request)))])
       return [turnsOf(timeline)[0]!.title, summaryOf(timeline).title]
@@ -411,7 +411,7 @@ describe('turns', () => {
     assert.ok([turn, session].every(title => /^(word ?)+.*…$/.test(title)))
   })
 
-  test('of a fork cost what its own calls cost', () => {
+  test('of a fork cost as much as its own calls', () => {
     const [first, second] = turnsOf(timelineOf(EVENTS, { events: 8, entries: 5 }))
     assert.deepEqual([first!.dollars, first!.saved, first!.calls], [0, 0, 2])
     assert.ok(second!.dollars > 0)
@@ -443,7 +443,7 @@ describe('turns', () => {
     )
   })
 
-  test('tell calls with one id apart by their turns, from the first entry of a turn to the last', () => {
+  test('keep calls with the same id apart, because each belongs to its own turn', () => {
     const twice = timelineOf([
       entry(says('assistant', call('1', 'Bash', { command: `echo ${'long '.repeat(50)}` }))),
       entry(result('1', 'Bash', 'none', true)),
@@ -466,12 +466,12 @@ describe('turns', () => {
     assert.ok(failed! > 0 && made! > failed! && none === 0)
   })
 
-  test('that nobody asked for are turn 0', () => {
+  test('without a request are turn 0', () => {
     const [first] = turnsOf(timelineOf([entry(says('assistant', text('Hello.')))]))
     assert.deepEqual([first!.turn, first!.title, first!.calls], [0, '', 1])
   })
 
-  test('of an agent that a turn started are one sum', () => {
+  test('of an agent that a turn started are summed up', () => {
     const agent = subAgentOf('child', timeline)!
     assert.deepEqual([agent.session, agent.title, agent.at], ['child', 'mend the report', NOON + MINUTE])
     assert.equal(agent.ended, turns[1]!.ended)

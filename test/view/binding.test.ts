@@ -1,4 +1,4 @@
-/** Which reasoning no longer fits what precedes it, and where the running turn begins. */
+/** Which reasoning no longer fits the text before it, and where the running turn begins. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Edit, Event, Message, Part, PartTarget, Target } from '../../src/model/types.ts'
@@ -57,8 +57,8 @@ function leftOut(...events: Event[]): string[] {
 
 const talk = [user('a'), thinks(text('b')), user('c'), thinks(text('d'))].map(entry)
 
-describe('reasoning behind a change', () => {
-  test('is left out by the engine, with everything behind it', () => {
+describe('reasoning after a change', () => {
+  test('is left out by the engine, with all later reasoning', () => {
     const { fold, stale } = played(...talk, edit(part(0)))
     const edits = stale.edits(fold)
     assert.deepEqual(places(edits), ['1.0', '3.0'])
@@ -66,7 +66,7 @@ describe('reasoning behind a change', () => {
     assert.deepEqual(leftOut(...talk), [], 'nothing was changed')
   })
 
-  test('before the change stays', () => {
+  test('stays if it is before the change', () => {
     assert.deepEqual(leftOut(...talk, edit(part(2))), ['3.0'])
     assert.deepEqual(leftOut(...talk, edit(part(3, 1))), [], 'a later part of the same message')
     const late = [user('a'), { role: 'assistant', parts: [text('b'), ...thinks().parts] } as Message].map(entry)
@@ -74,31 +74,31 @@ describe('reasoning behind a change', () => {
     assert.deepEqual(leftOut(...late, edit(part(1, 1))), [])
   })
 
-  test('is behind the first of several changes, in whichever order they were made', () => {
+  test('is left out from the first of several changes on, in whichever order they were made', () => {
     assert.deepEqual(leftOut(...talk, edit(part(2)), edit(part(0))), ['1.0', '3.0'])
     assert.deepEqual(leftOut(...talk, edit(part(0)), edit(part(3, 1))), ['1.0', '3.0'])
   })
 
-  test('counts from where a change begins: whole entries before their parts, insertions behind them', () => {
+  test('begins where the change begins: before the parts of a whole entry, after an entry for an insertion', () => {
     assert.deepEqual(leftOut(...talk, edit({ type: 'after', entry: 1 })), ['3.0'])
     assert.deepEqual(leftOut(...talk, edit({ type: 'after', entry: 0 })), ['1.0', '3.0'])
     assert.deepEqual(leftOut(...talk, edit(range(0, 0))), ['1.0', '3.0'])
     assert.deepEqual(leftOut(...talk, edit(range(2, 2))), ['3.0'])
-    // The edited entry itself is out of view or rewritten whole; its own reasoning would stand behind the change.
+    // The edited entry itself is out of view or rewritten whole; its own reasoning would be after the change.
     assert.deepEqual(leftOut(...talk, edit({ type: 'entry', entry: 1 })), ['3.0'])
   })
 
-  test('that is out of view already is not left out again', () => {
+  test('is not left out twice', () => {
     assert.deepEqual(leftOut(...talk, edit(part(1), { replacement: null, by: 'engine' }), edit(part(0))), ['3.0'])
     assert.deepEqual(leftOut(...talk, edit(range(0, 1))), ['3.0'])
   })
 
-  test('does not mind what the engine edits, nor what the provider clears by itself', () => {
+  test('is not affected by edits of the engine or clears by the provider', () => {
     assert.deepEqual(leftOut(...talk, edit(part(0), { by: 'engine' })), [])
     assert.deepEqual(leftOut(...talk, edit(part(0), { by: 'policy:thrifty', mark: SERVER })), [])
   })
 
-  test('minds an undoing and a redoing as it minds an edit', () => {
+  test('is affected by an undo and a redo as by an edit', () => {
     const done = edit(part(2), { id: 'again' })
     const settled = (...events: Event[]) => {
       const { fold, stale } = played(...talk, done)
@@ -121,37 +121,37 @@ describe('the answer to a call', () => {
   const asked = [user('a'), thinks(text('b')), user('c')].map(entry)
   const answer = entry(thinks(text('d')))
 
-  test('that was made before an edit of the user is stale too, though it comes in later', () => {
+  test('is stale if the call was made before an edit of the user, although it arrives later', () => {
     assert.deepEqual(leftOut(...asked, edit(part(0)), answer), ['1.0', '3.0'])
   })
 
-  test('fits what policies had edited when it was asked for', () => {
+  test('fits the edits that policies had made before the call', () => {
     const planned = edit(part(0), { by: 'policy:thrifty' })
     assert.deepEqual(leftOut(entry(user('a')), planned, entry(thinks(text('b')))), [])
     assert.deepEqual(leftOut(...asked, planned, answer), ['1.0', '3.0'], 'a gap is worse: it goes with the stale one')
   })
 
-  test('fits a change of the user that was sent with it: after another message, or after a report', () => {
+  test('fits a change by the user if another message or a report follows the change', () => {
     const change = edit(part(0))
     assert.deepEqual(leftOut(entry(user('a')), change, entry(thinks(text('b')))), ['1.0'])
     assert.deepEqual(leftOut(entry(user('a')), change, entry(user('b')), entry(thinks(text('c')))), [])
     assert.deepEqual(leftOut(entry(user('a')), change, USED, entry(thinks(text('b')))), [])
   })
 
-  test('does not fit a change that was made while the model answered, though the report comes after it', () => {
+  test('does not fit a change during the answer, although the report comes after the change', () => {
     const late: Event = { type: 'usage', usage: { input: 1 }, edited: true }
     assert.deepEqual(leftOut(entry(user('a')), edit(part(0)), late, entry(thinks(text('b')))), ['1.0'])
     const next = [entry(user('c')), entry(thinks(text('d')))]
     assert.deepEqual(leftOut(entry(user('a')), edit(part(0)), late, entry(says('b')), ...next), [])
   })
 
-  test('does not fit that a user has taken back an edit of a policy meanwhile', () => {
+  test('does not fit if the user has undone an edit of a policy in the meantime', () => {
     const planned = edit(part(0), { by: 'policy:thrifty', id: 'planned' })
     const undone: Event = { type: 'revert', edits: ['planned'], by: 'user' }
     assert.deepEqual(leftOut(entry(user('a')), planned, undone, entry(thinks(text('b')))), ['1.0'])
   })
 
-  test('ends the waiting: what comes after it fits as well', () => {
+  test('makes later reasoning fit too', () => {
     const first = entry(says('b'))
     const rest = [entry(user('c')), entry(thinks(text('d'))), entry(user('e')), entry(thinks(text('f')))]
     assert.deepEqual(leftOut(entry(user('a')), first, edit(part(0)), ...rest), [])
@@ -168,7 +168,7 @@ test('a provider that refuses some reasoning gets none', () => {
   assert.deepEqual(places(leaveOutAll(dropped.fold, 'refused')), ['1.1'])
 })
 
-test('what is left out is told, with how much of it is of the running turn', () => {
+test('a sentence says how much reasoning is left out, and how much of it is of the running turn', () => {
   const { fold } = played(...talk)
   const at = (...entries: number[]) => entries.map(one => ({ target: part(one) }))
   assert.match(explainStale(fold, at(1)), /1 block of reasoning, 0 of the running turn/)
@@ -176,21 +176,21 @@ test('what is left out is told, with how much of it is of the running turn', () 
   assert.match(explainStale(fold, at(2)), /, 0 of/, 'the request itself is not behind it')
 })
 
-test('reasoning leaves the view where its provider refuses it, unless it is bound to its calls', () => {
+test('reasoning leaves the view if its provider refuses it, unless it is bound to its calls', () => {
   assert.equal(stripsReasoning({ binding: 'refuse', dialect: 'anthropic' }), true)
   assert.equal(stripsReasoning({ binding: 'refuse', dialect: 'openai-responses' }), false)
   assert.equal(stripsReasoning({ binding: 'none', dialect: 'anthropic' }), false)
 })
 
 describe('the running turn', () => {
-  test('begins with what the user asked for last', () => {
+  test('begins with the last request of the user', () => {
     assert.equal(turnStart(foldOf()), -1)
     assert.equal(turnStart(foldOf(says('a'))), -1)
     assert.equal(turnStart(foldOf(user('a'))), 0)
     assert.equal(turnStart(foldOf(user('a'), says('b'), user('c'), call, result)), 2)
   })
 
-  test('is not begun anew by a message behind tool results, nor by a blank one', () => {
+  test('does not begin with a message after tool results, nor with a blank one', () => {
     assert.equal(turnStart(foldOf(user('a'), says('b'), user('c'), call, result, user('hurry'))), 2)
     assert.equal(turnStart(foldOf(user('a'), says('b'), user(' \n'))), 0)
     assert.equal(turnStart(foldOf(user(' \n'))), 0, 'there is nothing in front of it')
@@ -210,7 +210,7 @@ describe('the running turn', () => {
     assert.equal(turnStart(steered), 0)
   })
 
-  test('has reasoning where an entry behind its start shows some', () => {
+  test('has reasoning if an entry after its start shows some', () => {
     assert.equal(lastRunningReasoning(foldOf(user('a'), thinks(text('b')), user('c'), call, result)), -1)
     assert.equal(lastRunningReasoning(foldOf(user('a'), thinks(...call.parts), result, says('b'))), 1)
     const [more, its] = bash('cat a', 'b') as [Message, Message]

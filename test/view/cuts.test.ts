@@ -48,7 +48,7 @@ describe('a cut', () => {
       ))
   }
 
-  test('is found by lastCutBefore: the last one that leaves the entry in place', () =>
+  test('is found by lastCutBefore: the last one that keeps the entry', () =>
     fc.assert(
       fc.asyncProperty(anySession, async messages => {
         const session = await open(messages)
@@ -63,19 +63,19 @@ describe('a cut', () => {
       { numRuns: 40 },
     ))
 
-  test('never parts a batch of calls from its results', async () => {
+  test('never separates a batch of calls from its results', async () => {
     const one = { name: 'bash', input: { command: 'x' }, output: 'ok' }
     const session = await open([user('go'), ...step(one, one), says('done'), user('next')])
     assert.deepEqual(cutsOf(session), [0, 3, 4])
   })
 
-  test('comes after the next entry where a step was interrupted', async () => {
+  test('comes after the next entry if a step was interrupted', async () => {
     const [call] = bash('x', 'never')
     const session = await open([user('go'), call!, user('stop'), says('ok')])
     assert.deepEqual(cutsOf(session), [0, 2])
   })
 
-  test('in a running tool loop leaves reasoning at the front, if the loop began with it', async () => {
+  test('in a running tool loop leaves reasoning at its beginning, if the loop began with reasoning', async () => {
     const [first, firstResult] = bash('1', 'ok')
     const [second, secondResult] = bash('2', 'ok')
     const [third, thirdResult] = bash('3', 'ok')
@@ -89,7 +89,7 @@ describe('a cut', () => {
     assert.deepEqual(cutsOf(session), [0, 2, 4, 6, 7, 8])
   })
 
-  test('behind a step without reasoning is the one before the reasoning', async () => {
+  test('after a step without reasoning is the one before the reasoning', async () => {
     const steps = ['1', '2', '3', '4'].map(command => bash(command, 'ok') as [Message, Message])
     const loop = steps.flatMap(([call, result], i) => [i % 2 === 0 ? thinking('hm', call) : call, result])
     const { fold } = await open([user('go'), ...loop])
@@ -97,7 +97,7 @@ describe('a cut', () => {
     assert.equal(lastCutBefore(fold, 4), 0)
   })
 
-  test('in a running loop counts an entry that is not loaded as one that begins with reasoning', () => {
+  test('in a running loop assumes that an entry that is not loaded begins with reasoning', () => {
     const unloaded = (at: number, ...messages: Message[]) => {
       const fold = createFold(words => words.length)
       for (const [seq, message] of messages.entries())
@@ -112,13 +112,13 @@ describe('a cut', () => {
     assert.deepEqual(unloaded(2, ...began), [0, 1], 'what is left may begin with reasoning')
   })
 
-  test('behind the reasoning that a running loop began with needs other reasoning behind it', async () => {
+  test('after the reasoning that a running loop began with needs other reasoning after it', async () => {
     const began = thinking('hm', says('a'))
     assert.deepEqual(cutsOf(await open([user('go'), began, says('b')])), [0])
     assert.deepEqual(cutsOf(await open([user('go'), began, thinking('well', says('b'))])), [0, 1])
   })
 
-  test('in a running loop passes what is neither a call nor a result', async () => {
+  test('in a running loop skips messages without calls and results', async () => {
     const note: Message = { role: 'system', parts: [{ type: 'text', text: 'Be brief.' }] }
     const loop = ['1', '2'].map(command => bash(command, 'ok') as [Message, Message])
     const [first, second] = loop.map(([call, result]) => [thinking('hm', call), result])
@@ -126,14 +126,14 @@ describe('a cut', () => {
     assert.deepEqual(cutsOf(session), [0, 2, 3])
   })
 
-  test('comes after the next answer where results of a step are missing', async () => {
+  test('comes after the next answer if results of a step are missing', async () => {
     const one = { name: 'bash', input: { command: 'x' }, output: 'ok' }
     const [calls, result] = step(one, one)
     const session = await open([user('go'), calls!, result!, says('a'), says('b')])
     assert.deepEqual(cutsOf(session), [0, 3])
   })
 
-  test('may take the last reasoning of the running turn with it, on models that bind it', () => {
+  test('may remove the last reasoning of the running turn, on models that bind it', () => {
     const fold = createFold(words => words.length)
     const messages = [user('go'), ...bash('1', 'ok'), thinking('hm', says('a')), user(' ')]
     for (const [seq, message] of messages.entries()) addEntry(fold, { seq, at: seq, role: message.role, message })
@@ -144,7 +144,7 @@ describe('a cut', () => {
     )
   })
 
-  test('is nowhere before reasoning that is still sent, on models that bind it', async () => {
+  test('is never before reasoning that is still sent, on models that bind it', async () => {
     const [first, result] = bash('1', 'ok')
     const session = await open([user('go'), says('a'), thinking('hm', first!), result!, says('b')], 'claude-opus-5-5')
     assert.deepEqual(cutsOf(session), [3])
@@ -158,7 +158,7 @@ test('a session without entries has no cut, no stretch and no end', () => {
   assert.equal(endsWhole(fold), false)
 })
 
-test('a range may begin behind a whole step, and not inside a range that shows', async () => {
+test('a range may begin after a whole step, and not inside a visible range', async () => {
   const session = await open([user('go'), ...bash('1', 'ok'), ...bash('2', 'ok'), says('done'), user('next')])
   const starts = () => [0, 1, 2, 3, 4, 5, 6, 7].map(entry => firstStartFrom(session.fold, entry))
   assert.deepEqual(starts(), [1, 1, 3, 3, 5, 5, 6, undefined])
@@ -171,14 +171,14 @@ test('a range may begin behind a whole step, and not inside a range that shows',
 describe('a stretch', () => {
   const talk = [user('go'), ...bash('1', 'word '.repeat(50)), ...bash('2', 'ok'), ...bash('3', 'ok'), says('done')]
 
-  test('begins behind the system prompt', async () => {
+  test('begins after the system prompt', async () => {
     const session = await open([{ role: 'system', parts: [{ type: 'text', text: 'Be brief.' }] }, ...talk])
     assert.equal(firstEntry(session.fold), 1)
     assert.deepEqual(stretchBefore(session.fold, 6), { from: 1, to: 5 })
     assert.equal(stretchBefore(session.fold, 1), undefined)
   })
 
-  test('holds nothing pinned: of two it is the larger', async () => {
+  test('has nothing pinned; of two it is the larger', async () => {
     const session = await open(talk)
     await session.pin(4)
     assert.deepEqual(stretchBefore(session.fold, 8), { from: 0, to: 2 })
@@ -188,7 +188,7 @@ describe('a stretch', () => {
     assert.deepEqual(stretchBefore(session.fold, 8), { from: 5, to: 6 })
   })
 
-  test('is the first of two with as many tokens, and ends where no step can begin', async () => {
+  test('is the first of two with equally many tokens, and ends where no step can begin', async () => {
     const talkOf = (words: string) => [user('go'), says('one'), user('go'), says(words), user('end'), says('bye')]
     const larger = await open(talkOf('one and two and three'))
     await larger.pin(2)
@@ -205,7 +205,7 @@ describe('a stretch', () => {
     assert.deepEqual(stretchBefore(session.fold, 2, { start: 2 }), undefined)
   })
 
-  test('takes whole range edits in, or none of them', async () => {
+  test('includes range edits whole, or not at all', async () => {
     const session = await open(talk)
     await session.apply([
       { target: { type: 'range', from: 1, to: 4 }, replacement: { messages: [user('x')] }, why: 'test' },
@@ -215,7 +215,7 @@ describe('a stretch', () => {
   })
 })
 
-test('a message can be put behind the last entry where nothing waits', async () => {
+test('a message can be inserted after the last entry if no call waits', async () => {
   await fc.assert(
     fc.asyncProperty(anySession, async messages => {
       const session = await open(messages)

@@ -1,4 +1,4 @@
-/** The places of edits, their relations, and what they show of an entry. */
+/** The places of edits, their relations, and how an entry looks under them. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { imageStub } from '../../src/model/leaves.ts'
@@ -92,7 +92,7 @@ describe('a target', () => {
     )
   })
 
-  test('is a range where it takes whole entries, and only adds where its span is empty', () => {
+  test('is a range if it covers whole entries, and only adds if its span is empty', () => {
     const all = [range(0, 0), { type: 'entry', entry: 0 } as Target, part(0, 0), after(0)]
     assert.deepEqual(all.map(isRange), [true, true, false, false])
     assert.deepEqual(all.map(isInEntry), [false, true, true, false])
@@ -100,7 +100,7 @@ describe('a target', () => {
     assert.deepEqual(spans.map(onlyAdds), [true, false, false, false, false])
   })
 
-  test('is described by what it names', () => {
+  test('is described in words', () => {
     const all = [
       after(1),
       range(1, 2),
@@ -124,14 +124,14 @@ describe('an entry', () => {
   const image: Part = { type: 'image', mediaType: 'image/png', data: 'AA' }
   const message: Message = { role: 'user', parts: [{ type: 'text', text: 'abcdefghij' }, image] }
 
-  test('without edits is the very same object, and so are its parts that no edit touches', () => {
+  test('without edits is the same object, and so are parts without edits', () => {
     assert.equal(renderEntry(message, []), message)
     const shown = renderEntry(message, [active(part(0, 0), 'X')])
     assert.equal(shown?.parts[1], image)
     assert.equal(shown?.role, 'user')
   })
 
-  test('whose parts are all dropped shows nothing at all', () => {
+  test('shows nothing if all its parts are dropped', () => {
     assert.equal(renderEntry(message, [active(part(0, 0), null), active(part(0, 1), null)]), undefined)
     assert.deepEqual(renderEntry(message, [active(part(0, 0), null)]), { role: 'user', parts: [image] })
   })
@@ -148,18 +148,18 @@ describe('an entry', () => {
     assert.deepEqual(shown?.parts[0], { type: 'text', text: 'aXdefYij', edit: 'early' })
   })
 
-  test('a whole text hides the spans in it', () => {
+  test('shows a whole text in place of the spans in it', () => {
     const shown = renderEntry(message, [active(part(0, 0, 0, [1, 3]), 'X'), active(part(0, 0, 0), 'all')])
     assert.ok(shown?.parts[0]?.type === 'text' && shown.parts[0].text === 'all')
   })
 
-  test('an edit of the part hides edits of its texts, also later ones', () => {
+  test('shows an edit of a part in place of edits of its texts, even later ones', () => {
     const whole = active(part(0, 0), 'whole', 'whole')
     const shown = renderEntry(message, [whole, active(part(0, 0, 0), 'later')])
     assert.deepEqual(shown?.parts[0], { type: 'text', text: 'whole', edit: 'whole' })
   })
 
-  test('a call takes another input, a result another output, and an image becomes a text', () => {
+  test('can have another input in a call, another output in a result, and a text in place of an image', () => {
     const call: Part = { type: 'tool-call', id: 'c', name: 'bash', input: { command: 'ls' } }
     const result: Part = { type: 'tool-result', id: 'c', name: 'bash', output: 'long' }
     const mixed: Message = { role: 'assistant', parts: [call, result, image] }
@@ -177,7 +177,7 @@ describe('an entry', () => {
     assert.deepEqual(misplaced?.parts.slice(0, 2), [call, result], 'an input is for a call, and messages for entries')
   })
 
-  test('a text for a result names the images that it replaces, unless it names them itself', () => {
+  test('mentions images that a text for a result replaces, unless the text mentions them', () => {
     const stub = imageStub({ type: 'image', mediaType: 'image/png', data: 'AA' })
     const result: Part = { type: 'tool-result', id: 'c', name: 'bash', output: [{ type: 'text', text: 'long' }, image] }
     const shown = (text: string) => {
@@ -189,7 +189,7 @@ describe('an entry', () => {
     assert.equal(shown(`see ${stub}`), `see ${stub}`)
   })
 
-  test('the texts of a part are replaced each alone, and one that is dropped leaves nothing', () => {
+  test('has each text of a part replaced alone, and nothing of a dropped one', () => {
     const input = { path: 'abcdef', content: 'ghijkl', mode: 'x' }
     const call: Part = { type: 'tool-call', id: 'c', name: 'write', input }
     const edits = [active(part(0, 0, 0, [2, 4]), null), active(part(0, 0, 0, [6, 6]), '!'), active(part(0, 0, 1), '-')]
@@ -198,7 +198,7 @@ describe('an entry', () => {
   })
 })
 
-describe('of a family', () => {
+describe('of a family of edits', () => {
   test('the outermost edits show', () => {
     const inner = active(part(0, 0, 0, [1, 3]))
     const outer = active(part(0, 0, 0))
@@ -230,19 +230,19 @@ describe('what edits save', () => {
     assert.deepEqual(savedByCall(edits, [100, 100, 30, 100], tokensIn), [60, 60, 30, -20])
   })
 
-  test('belongs to a single edit whole', () => {
+  test('belongs entirely to a single edit', () => {
     assert.deepEqual(savedByCall([active(range(0, 3), inserted)], [70], tokensIn), [70])
     assert.deepEqual(savedByCall([active(after(3), inserted)], [-20], tokensIn), [-20])
     assert.deepEqual(savedByCall([], [], tokensIn), [])
   })
 
-  test('of ranges that begin or end elsewhere is their own', () => {
+  test('is counted separately for ranges with different ends', () => {
     const edits = [active(range(0, 3)), active(range(0, 1)), active(range(2, 3))]
     assert.deepEqual(savedByCall(edits, [9, 5, 4], tokensIn), [9, 5, 4])
   })
 })
 
-test('a proposal becomes an edit of its policy, with its mark where it has one', () => {
+test('a proposal becomes an edit of its policy, with its mark if it has one', () => {
   const proposal = { policy: 'thrifty', target: part(0, 0), replacement: 'x', why: 'old' }
   const asked = { target: part(0, 0), replacement: 'x', why: 'old', by: 'policy:thrifty' }
   assert.deepEqual(toEdit(proposal), asked)

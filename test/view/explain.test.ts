@@ -29,7 +29,7 @@ async function explain(session: Session) {
   return slots
 }
 
-test('an untouched session is one slot an entry, with a name for every text', async () => {
+test('an unedited session has one slot per entry, with an id for every text', async () => {
   const slots = await explain(await sessionWith(3))
   assert.deepEqual(
     slots.map(({ from, to, edits, pinned }) => [from, to, edits.length, pinned]),
@@ -42,7 +42,7 @@ test('an untouched session is one slot an entry, with a name for every text', as
   assert.equal(new Set(slots.map(slot => slot.messages[0]!.ids[0])).size, 3)
 })
 
-test('a range is one slot that names the edit that shows and those inside it', async () => {
+test('a range is one slot with its edit and the edits inside it', async () => {
   const session = await sessionWith(6)
   await session.apply([{ target: { type: 'part', entry: 2, part: 0 }, replacement: 'short', why: 'inner' }])
   const replacement = { messages: [text('user', 'so far')] }
@@ -68,7 +68,7 @@ test('a range is one slot that names the edit that shows and those inside it', a
   assert.equal(tokensSaved(slots), slots[1]!.edits[1]!.saved)
 })
 
-test('what is inserted stands in the slot of the entry before it, and has no name', async () => {
+test('an insertion is in the slot of the entry before it, and has no id', async () => {
   const session = await sessionWith(2)
   await session.apply([
     { target: { type: 'after', entry: 0 }, replacement: { messages: [text('user', 'by the way')] }, why: 'note' },
@@ -82,7 +82,7 @@ test('what is inserted stands in the slot of the entry before it, and has no nam
   )
 })
 
-test('an insertion inside a range does not show, one behind its last entry does; nothing in it is pinned', async () => {
+test('an insertion inside a range is hidden, one after its last entry is shown; nothing in a range is pinned', async () => {
   const session = await sessionWith(4)
   for (const entry of [1, 2]) {
     const note = { messages: [text('user', `note ${entry}`)] }
@@ -105,7 +105,7 @@ test('an insertion inside a range does not show, one behind its last entry does;
   assert.equal(first!.pinned, false)
 })
 
-test('an insertion behind an entry that shows nothing has no name', async () => {
+test('an insertion after an entry that shows nothing has no id', async () => {
   const session = await sessionWith(2)
   const image = { type: 'image', mediaType: 'image/png', data: 'AA' } as const
   await session.append({ role: 'user', parts: [image] })
@@ -119,14 +119,14 @@ test('an insertion behind an entry that shows nothing has no name', async () => 
   )
 })
 
-test('what is hidden altogether is a slot without messages', async () => {
+test('a hidden stretch is a slot without messages', async () => {
   const session = await sessionWith(4)
   await session.apply([{ target: { type: 'range', from: 0, to: 1 }, replacement: { messages: [] }, why: 'gone' }])
   const [first] = await explain(session)
   assert.deepEqual([first!.from, first!.to, first!.messages, first!.tokens], [0, 1, [], 0])
 })
 
-test('texts and results have names by which they can be edited; calls, reasoning and images have none', async () => {
+test('texts and results have ids by which they can be edited; calls, reasoning and images have none', async () => {
   const session = await sessionWith(1)
   const image = { type: 'image', mediaType: 'image/png', data: 'AA' } as const
   await session.append(
@@ -145,7 +145,7 @@ test('texts and results have names by which they can be edited; calls, reasoning
   assert.deepEqual(ids, [[[true]], [[false, true, false]], [[true]], [[false, true]]])
 })
 
-test('pins are told', async () => {
+test('pins are shown', async () => {
   const session = await sessionWith(2)
   await session.pin(1, { part: 0 })
   assert.deepEqual(
@@ -154,7 +154,7 @@ test('pins are told', async () => {
   )
 })
 
-test('of edits in one entry those show that no later or larger one hides', async () => {
+test('the edits of an entry that show are those that no later or larger edit hides', async () => {
   const session = await sessionWith(2)
   await session.apply([
     { target: { type: 'part', entry: 0, part: 0, leaf: 0, span: [0, 5] }, replacement: 'E', why: 'span' },

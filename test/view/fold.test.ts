@@ -28,7 +28,7 @@ const texts = (fold: views.Fold) =>
 
 const four = [user('a'), says('b'), user('c'), says('d')]
 
-describe('an edit outside of the ledger', () => {
+describe('a target outside the session', () => {
   const bad: Target[] = [
     range(0, 4),
     range(-1, 2),
@@ -51,7 +51,7 @@ describe('an edit outside of the ledger', () => {
     })
   }
 
-  test('takes the good edits of its batch with it', () => {
+  test('is refused together with the valid edits of its batch', () => {
     const fold = foldOf(four)
     assert.throws(() => apply(fold, edit('e1', part(0), 'x'), edit('e2', range(3, 4))), { code: 'ENTRY_NOT_FOUND' })
     assert.deepEqual(texts(fold), ['a', 'b', 'c', 'd'])
@@ -63,7 +63,7 @@ describe('an edit outside of the ledger', () => {
     assert.throws(() => apply(foldOf(four), edit('e1', range(3, 9))), { message: /names 3–9\.$/ })
   })
 
-  test('the first and the last entry are inside', () => {
+  test('does not include the first and the last entry', () => {
     const fold = foldOf(four)
     apply(fold, edit('e1', range(0, 3)))
     assert.deepEqual(texts(fold), ['so far'])
@@ -71,7 +71,7 @@ describe('an edit outside of the ledger', () => {
 })
 
 describe('edits that overlap in part', () => {
-  test('are refused within one batch as well as against what is in force', () => {
+  test('are refused within one batch and against edits in force', () => {
     const fold = foldOf(four)
     assert.throws(() => apply(fold, edit('e1', range(0, 1)), edit('e2', range(1, 2))), { code: 'EDITS_OVERLAP' })
     const three = [edit('e1', range(0, 1)), edit('e2', range(3, 3)), edit('e3', range(1, 2))]
@@ -88,7 +88,7 @@ describe('edits that overlap in part', () => {
 })
 
 describe('a record', () => {
-  test('says which edit is in force, in which group and from where', () => {
+  test('says whether an edit is in force, its group and its event', () => {
     const fold = foldOf(four)
     apply(fold, edit('e1', part(0), 'x'), edit('e2', part(1), 'y'))
     apply(fold, edit('e3', part(2), 'z'))
@@ -123,8 +123,8 @@ describe('a record', () => {
   })
 })
 
-describe('what the fold says of its entries', () => {
-  test('the last of the user, the last of the assistant, and where reasoning is', () => {
+describe('the entries of a fold', () => {
+  test('have a last one of the user, a last one of the assistant, and places of reasoning', () => {
     const fold = foldOf([])
     assert.deepEqual([fold.lastUser, fold.lastAssistant], [-1, -1])
     const thought: Message = { role: 'assistant', parts: [{ type: 'reasoning', text: 'hm' }] }
@@ -134,7 +134,7 @@ describe('what the fold says of its entries', () => {
     assert.deepEqual([fold.lastUser, fold.lastAssistant, fold.reasoning], [4, 3, [1]])
   })
 
-  test('which show themselves, which range is around, where their messages are', () => {
+  test('are in view or inside a range, and have a place for their messages', () => {
     const fold = foldOf(four)
     const two = { messages: [user('so far'), user('and more')] }
     apply(fold, edit('in', range(1, 1)), edit('out', range(0, 2), two))
@@ -159,7 +159,7 @@ describe('what the fold says of its entries', () => {
     )
   })
 
-  test('where messages are after several edits at once', () => {
+  test('have the right places after several edits at once', () => {
     const fold = foldOf(four)
     assert.equal(views.indexOf(fold, 3), 3)
     apply(fold, edit('e1', part(1), 'x'), edit('e2', { type: 'after', entry: 2 }))
@@ -170,7 +170,7 @@ describe('what the fold says of its entries', () => {
     assert.equal(views.indexOf(fold, 3), 3)
   })
 
-  test('an entry without its content is missing until it is provided or hidden', () => {
+  test('are missing without their content, until it is provided or hidden', () => {
     const fold = views.createFold(count)
     for (let seq = 0; seq < 3; seq++) {
       views.addEntry(fold, { seq, at: 0, message: undefined, role: seq === 1 ? 'assistant' : 'user' })
@@ -187,7 +187,7 @@ describe('what the fold says of its entries', () => {
     assert.deepEqual(texts(fold), ['so far', 'reasoning', 'c'])
   })
 
-  test('reasoning that is provided late stands in the order of entries', () => {
+  test('keep the order of reasoning that is provided late', () => {
     const fold = views.createFold(count)
     for (let seq = 0; seq < 4; seq++) views.addEntry(fold, { seq, at: 0, message: undefined, role: 'assistant' })
     const thought: Message = { role: 'assistant', parts: [{ type: 'reasoning', text: 'hm' }, ...says('so').parts] }
@@ -195,7 +195,7 @@ describe('what the fold says of its entries', () => {
     assert.deepEqual(fold.reasoning, [0, 1, 2, 3])
   })
 
-  test('pins are of an entry or of one part', () => {
+  test('can be pinned whole or by part', () => {
     const fold = foldOf(four)
     const { edited } = fold
     assert.equal(views.isPinned(fold, 1), false)
@@ -218,7 +218,7 @@ describe('what the fold says of its entries', () => {
 })
 
 describe('counts', () => {
-  test('of some entries need no count of all', () => {
+  test('of some entries do not count all of them', () => {
     const [one, both] = [foldOf([user('a'.repeat(40))]), foldOf([user('a'.repeat(40)), says('b')])]
     assert.equal(views.tokensOf(both, 0, 0), views.shownTokens(one))
   })
@@ -228,7 +228,7 @@ describe('counts', () => {
       .shown(fold)
       .reduce((sum, { parts }) => sum + parts.reduce((n, one) => n + (one.type === 'text' ? one.text.length : 0), 0), 0)
 
-  test('of tokens and bytes follow every edit and undo', () => {
+  test('of tokens and bytes change with every edit and undo', () => {
     const fold = foldOf([user('a'.repeat(400)), says('b'.repeat(800)), user('c'.repeat(40))])
     const all = views.shownTokens(fold)
     const bytes = views.shownBytes(fold)
@@ -252,7 +252,7 @@ describe('counts', () => {
 })
 
 describe('versions', () => {
-  test('grow with every change of what shows, and with edits and pins', () => {
+  test('grow with every change to the view, and with edits and pins', () => {
     const fold = foldOf(four)
     const before = { version: fold.version, edited: fold.edited }
     views.applyEvent(fold, { type: 'entry', message: user('e') }, { seq: 4, at: 0 })
@@ -267,7 +267,7 @@ describe('versions', () => {
     assert.deepEqual({ version: fold.version, edited: fold.edited }, same)
   })
 
-  test('changedFrom is the first message that changed', () => {
+  test('have the first changed message in changedFrom', () => {
     const fold = foldOf(four)
     fold.changedFrom = Number.POSITIVE_INFINITY
     apply(fold, edit('e1', part(2), 'x'))
@@ -284,10 +284,10 @@ describe('versions', () => {
   })
 })
 
-describe('what has changed since somebody looked', () => {
+describe('the changes since a caller last looked', () => {
   const seenOf = (fold: views.Fold) => ({ entries: fold.entries.length, touches: fold.touched.length })
 
-  test('is what is new, and the stretches of what was there that edits and pins touched, in order', () => {
+  test('are the new messages, and the earlier stretches that edits and pins touched, in order', () => {
     const fold = foldOf(four)
     const seen = seenOf(fold)
     assert.deepEqual(views.changedSince(fold, seen), { from: 4, changed: [] })
@@ -305,7 +305,7 @@ describe('what has changed since somebody looked', () => {
     assert.deepEqual(views.changedSince(fold, seenOf(fold)), { from: 5, changed: [] })
   })
 
-  test('is told in places of the view as it is now', () => {
+  test('are given as places in the present view', () => {
     const fold = foldOf(four)
     const seen = seenOf(fold)
     apply(fold, edit('e1', range(0, 1), { messages: [user('so'), user('far'), user('here')] }))
@@ -325,7 +325,7 @@ describe('what has changed since somebody looked', () => {
   })
 })
 
-test('edits near each other change one stretch, edits far apart only their own', () => {
+test('nearby edits change one stretch, distant edits change separate ones', () => {
   const changedBy = (...entries: number[]) => {
     const fold = foldOf(Array.from({ length: 20 }, (_, i) => says(`${i}`)))
     apply(fold, edit('far', range(18, 19)))
@@ -349,7 +349,7 @@ test('edits near each other change one stretch, edits far apart only their own',
   )
 })
 
-test('what was replaced before anybody counted is not counted', () => {
+test('a text that was replaced before the first count is not counted', () => {
   const fold = foldOf(four)
   apply(fold, edit('e1', range(0, 1)), edit('e2', part(2), 'x'))
   const other = foldOf([user('so far'), user('x'), says('d')])
@@ -367,7 +367,7 @@ describe('an event that is tried', () => {
     return fold
   }
 
-  test('and taken back leaves the order of edits as it was', () => {
+  test('and reversed leaves the order of edits as it was', () => {
     for (const id of ['e1', 'e2']) {
       const fold = twice()
       views.tryEvent(fold, { type: 'revert', edits: [id], by: 'user' }, 9)()
@@ -377,7 +377,7 @@ describe('an event that is tried', () => {
     }
   })
 
-  test('and taken back is not counted among the groups', () => {
+  test('and reversed is not counted among the groups', () => {
     const fold = twice()
     views.tryEvent(fold, { type: 'edit', edits: [edit('e3', part(1), 'x')] }, 9)()
     apply(fold, edit('e4', part(1), 'y'))
@@ -391,7 +391,7 @@ describe('an event that is tried', () => {
     )
   })
 
-  test('with several edits, one in another, is taken back whole', () => {
+  test('with several nested edits is reversed whole', () => {
     const saying = (words: string) => ({ messages: [user(words)] })
     const front = edit('front', range(0, 3), saying('a–d'))
     const cases: [before: Edit[], inner: Target, outer: Target, shown: string[], without: string[]][] = [
@@ -409,13 +409,13 @@ describe('an event that is tried', () => {
     }
   })
 
-  test('is refused when there is no such edit', () => {
+  test('is refused if it names no edit', () => {
     const undo = () => views.tryEvent(foldOf(four), { type: 'revert', edits: ['e9'], by: 'user' }, 9)
     assert.throws(undo, { code: 'EDIT_NOT_FOUND' })
   })
 })
 
-test('edits that put calls into the view, and clears of the provider, are counted, undone ones too', () => {
+test('edits that put calls into the view and clears by the provider are counted, undone ones included', () => {
   const fold = foldOf(four)
   assert.deepEqual([fold.callsInEdits, fold.serverClears], [0, 0])
   const calling: Message = { role: 'assistant', parts: [{ type: 'tool-call', id: 'c', name: 'bash', input: {} }] }
@@ -425,7 +425,7 @@ test('edits that put calls into the view, and clears of the provider, are counte
   assert.deepEqual([fold.callsInEdits, fold.serverClears], [1, 1])
 })
 
-test('an event that is tried and taken back leaves no trace, on any session', () => {
+test('an event that is tried and reversed leaves no trace, on any session', () => {
   const attempt = fc.tuple(
     anySession,
     fc.array(fc.tuple(fc.nat(), fc.nat(3), fc.boolean()), { minLength: 1, maxLength: 8 }),
@@ -480,7 +480,7 @@ function stateOf(fold: views.Fold) {
   }
 }
 
-test('a range of more messages than a call takes arguments is shown whole', () => {
+test('a range of more messages than a function takes arguments is shown whole', () => {
   const fold = foldOf(four)
   const messages = Array.from({ length: 150_000 }, (_, i) => user(`${i}`))
   apply(fold, edit('e1', range(1, 2), { messages }))

@@ -48,7 +48,7 @@ test('only what the user edited is hidden, and only until it is undone', () => {
   assert.deepEqual(hiddenIn(fold), [])
 })
 
-test('an entry without a part, and the entries up to one, are asked for as a whole', () => {
+test('an entry without a part, and the entries up to one, are checked as a whole', () => {
   const fold = foldWith(part(1, 1))
   assert.deepEqual(
     [0, 1, 2].map(entry => hiddenByUser(fold, entry)?.id),
@@ -61,13 +61,13 @@ test('an entry without a part, and the entries up to one, are asked for as a who
   assert.equal(hiddenUpTo(foldWith({ type: 'after', entry: 0 }), 3), undefined)
 })
 
-test('a message is read with the hidden parts covered, and is the very same where nothing is hidden', () => {
+test('a message has a mark in place of hidden parts, and is the same object if nothing is hidden', () => {
   const fold = foldWith(part(1, 0))
   assert.equal(withoutHidden(fold, 0, message), message)
   assert.deepEqual(withoutHidden(fold, 1, message).parts, [{ type: 'text', text: HIDDEN }, message.parts[1]])
 })
 
-test('nothing of a covered part is left but what joins calls and results', () => {
+test('of a hidden part only the ids that join calls and results remain', () => {
   const call: Part = { type: 'tool-call', id: 'c', name: 'bash', input: { command: 'secret' } }
   const result: Part = { type: 'tool-result', id: 'c', name: 'bash', output: 'secret', isError: true }
   assert.deepEqual(coveredPart(call), { type: 'tool-call', id: 'c', name: 'bash', input: { hidden: HIDDEN } })

@@ -19,7 +19,7 @@ const go = user(text('go'))
 const rules = (messages: Message[], dialect?: Dialect) =>
   checkView(messages, dialect ? { dialect } : {}).map(({ rule }) => rule)
 
-describe('rules on messages: each is broken alone', () => {
+describe('rules about messages, each broken alone', () => {
   const step = [go, assistant(call('a'), call('b')), tool(result('a')), tool(result('b')), assistant(text('done'))]
   const cases: [name: string, rule: Rule, messages: Message[], dialect?: Dialect][] = [
     ['T1: a call whose result is missing', 'call-without-result', step.toSpliced(3, 1)],
@@ -67,7 +67,7 @@ describe('rules on messages: each is broken alone', () => {
     test(`${name}: ${rule}`, () => assert.deepEqual(rules(messages, dialect), [rule]))
   }
 
-  test('what is left at the beginning is judged by who began the conversation', () => {
+  test('the beginning is checked against the beginning of the conversation itself', () => {
     const system: Message = { role: 'system', parts: [text('You build.')] }
     const answer = assistant(text('x'))
     const begun = (messages: Message[], began: Message['role'] | undefined, dialect: Dialect) =>
@@ -84,7 +84,7 @@ describe('rules on messages: each is broken alone', () => {
     }
   })
 
-  test('what is legal: results in any order and grouping, calls in several messages, calls that wait at the end', () => {
+  test('results in any order and grouping, calls in several messages, and waiting calls at the end are legal', () => {
     const legal: Message[][] = [
       [],
       step,
@@ -97,7 +97,7 @@ describe('rules on messages: each is broken alone', () => {
     for (const messages of legal) assert.deepEqual(rules(messages), [], JSON.stringify(messages))
   })
 
-  test('what one provider refuses is legal at another, and in another place', () => {
+  test('a message that one provider refuses is legal at another, and in another place', () => {
     const blank = { ...emptied, text: ' ' }
     const legal: [Message[], Dialect][] = [
       [[assistant(text('x')), go, ...step.slice(1)], 'gemini'],
@@ -111,14 +111,14 @@ describe('rules on messages: each is broken alone', () => {
     for (const [messages, dialect] of legal) assert.deepEqual(rules(messages, dialect), [], JSON.stringify(messages))
   })
 
-  test('a violation says where it is and what it is about', () => {
+  test('a violation names its place and its subject', () => {
     const [found] = checkView(step.toSpliced(3, 1))
     assert.deepEqual(found, { rule: 'call-without-result', message: 'no result for b', index: 1, ids: ['b'] })
     const [empty] = checkView([go, assistant()])
     assert.deepEqual(empty, { rule: 'empty-message', message: 'message 1 has no parts', index: 1 })
   })
 
-  test('what has passed is not looked at again for the same provider; what has not, is', () => {
+  test('a message that has passed is not checked again for the same provider; others are', () => {
     const checked = new WeakMap<Message, Dialect | 'any'>()
     const messages = [user(text(' ')), assistant(), user(text('\ud800'))]
     const found = (dialect?: Dialect) =>
@@ -139,7 +139,7 @@ describe('rules on messages: each is broken alone', () => {
     assert.deepEqual(checkView(step.toSpliced(3, 1), { from: 3 }).length, 1)
   })
 
-  test('of what is known to be legal, the stretches are checked that have changed, each step once', () => {
+  test('of messages known to be legal only changed stretches are checked, each step once', () => {
     const broken = [go, assistant(call('x')), go, ...step.toSpliced(3, 1), go]
     assert.deepEqual(rules(broken), ['call-without-result', 'call-without-result'])
     const found = (...changed: { from: number; to: number }[]) =>
@@ -159,7 +159,7 @@ describe('rules on messages: each is broken alone', () => {
     )
   })
 
-  test('T13: bytes have a limit of their own: too-many-bytes', () => {
+  test('T13: bytes have a separate limit: too-many-bytes', () => {
     assert.deepEqual(checkSize(10, 10), [])
     const message = 'the messages have 11 bytes; the provider takes 10'
     assert.deepEqual(checkSize(11, 10), [{ rule: 'too-many-bytes', message }])
@@ -177,7 +177,7 @@ describe('steps', () => {
     assert.equal(stepStart([], 3), 0)
   })
 
-  test('calls that wait are those of the last step without a result', () => {
+  test('the waiting calls are those of the last step without a result', () => {
     assert.deepEqual(waitingCalls(messages.slice(0, 4)), ['b'])
     assert.deepEqual(waitingCalls(messages.slice(0, 3)), ['a', 'b'])
     assert.deepEqual(waitingCalls(messages), [])
@@ -187,7 +187,7 @@ describe('steps', () => {
   })
 })
 
-describe('rules on one edit', () => {
+describe('rules about one edit', () => {
   const scope = {
     entry: 3,
     role: 'assistant' as const,
@@ -285,7 +285,7 @@ describe('rules on one edit', () => {
     test(`${name}: ${rule}`, () => assert.equal(checkEdit(made, where, dialect)?.rule, rule))
   }
 
-  test('what is allowed: shorter texts, results and inputs; old reasoning and images dropped whole', () => {
+  test('shorter texts, results and inputs are allowed, and so is dropping old reasoning and images whole', () => {
     const image: Part = { type: 'image', mediaType: 'image/png', data: '' }
     const allowed: [Edit, Part][] = [
       [edit('x'), text('long')],
@@ -300,7 +300,7 @@ describe('rules on one edit', () => {
     for (const [made, part] of allowed) assert.equal(checkEdit(made, { ...scope, part }, 'anthropic'), undefined)
   })
 
-  test('what is allowed in one place only, or at one provider', () => {
+  test('some edits are allowed in one place only, or at one provider', () => {
     const by = (dialect: Dialect, value: unknown): Part => ({ ...call('a'), original: { dialect, value } })
     const allowed: [Edit, Partial<typeof scope> & { part: Part }, Dialect][] = [
       [edit(null), { part: reasoning, latest: true, reasons: true }, 'anthropic'],
@@ -318,7 +318,7 @@ describe('rules on one edit', () => {
   })
 })
 
-describe('rules on the state of a session', () => {
+describe('rules about the state of a session', () => {
   async function open(model: string, ...messages: Message[]): Promise<Session> {
     const pal = await openPalimpsest({ home: ':memory:', clock: () => 1000 })
     const session = await pal.session('s', { model })
@@ -340,7 +340,7 @@ describe('rules on the state of a session', () => {
     await apply(session, { type: 'range', from: 1, to: 2 }, cut)
   })
 
-  test('where a model binds reasoning, what is behind a change is left out and not put back: bound-reasoning', async () => {
+  test('if a model binds reasoning, reasoning after a change is left out and not put back: bound-reasoning', async () => {
     const messages = [...loop, user(text('next')), assistant(text('x'))]
     const bound = await open('claude-opus-5-5', ...messages)
     await apply(bound, { type: 'part', entry: 4, part: 0 }, 'behind it')
@@ -365,7 +365,7 @@ describe('rules on the state of a session', () => {
     assert.equal(view.session.id, session.id)
   })
 
-  test('T1, T2: a range that parts calls from results is refused, and nothing is changed', async () => {
+  test('T1, T2: a range that separates calls from results is refused, and nothing is changed', async () => {
     const session = await open('gpt-4o', go, assistant(call('a'), call('b')), tool(result('a')), tool(result('b')))
     for (const [from, to] of [
       [0, 1],
@@ -380,7 +380,7 @@ describe('rules on the state of a session', () => {
     await apply(session, { type: 'range', from: 1, to: 3 }, cut)
   })
 
-  test('T13: a view of too many bytes is reported, and no message is left out of it', async () => {
+  test('T13: a view with too many bytes is reported, and no message is left out', async () => {
     const pal = await openPalimpsest({ home: ':memory:', models: { tiny: { maxBytes: 1000, dialect: 'openai-chat' } } })
     const session = await pal.session('s', { model: 'tiny' })
     await session.append(go, assistant(text('ok')))
@@ -397,7 +397,7 @@ describe('rules on the state of a session', () => {
   })
 })
 
-test('every rule has words, and its name is one that reports can carry', () => {
+test('every rule has a sentence, and a name that reports can use', () => {
   for (const [name, words] of Object.entries(RULES)) {
     assert.match(name, /^[a-z]+(-[a-z]+)+$/)
     assert.match(words, /^[A-Z].*\.$/)

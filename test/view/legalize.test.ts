@@ -22,14 +22,14 @@ const result = (id: string): Message => ({
 const textsOf = (messages: readonly Message[]) => messages.flatMap(({ parts }) => parts.flatMap(leavesOf))
 
 describe('any list of messages', () => {
-  /** Left out, doubled, moved, or with half a character: what edits and undos can leave of a session. */
+  /** Left out, doubled, moved, or with half a character, as edits and undos can leave a session. */
   const fate = fc.constantFrom('keep', 'keep', 'keep', 'drop', 'double', 'swap', 'half', 'empty')
   const broken = fc
     .tuple(anySession, fc.array(fate, { minLength: 20, maxLength: 20 }))
     .map(([messages, fates]) => damage(messages, fates))
   const dialect = fc.constantFrom<Dialect>('anthropic', 'openai-chat', 'openai-responses', 'gemini')
 
-  test('becomes legal, and what was legal stays the very same', () => {
+  test('becomes legal, and a legal list stays the same object', () => {
     fc.assert(
       fc.property(broken, dialect, fc.constantFrom(undefined, 'user' as const), (messages, dialect, began) => {
         const rules = { dialect, began }
@@ -42,7 +42,7 @@ describe('any list of messages', () => {
     )
   })
 
-  test('keeps every text that can be sent, and goes on waiting for the calls that wait', () => {
+  test('keeps every text that can be sent, and every call that waits', () => {
     fc.assert(
       fc.property(broken, dialect, (messages, dialect) => {
         const { messages: legal } = legalize(messages, { dialect })
@@ -58,7 +58,7 @@ describe('any list of messages', () => {
     )
   })
 
-  test('is repaired from its first change on as it is repaired whole', () => {
+  test('is repaired from its first change on as if it were repaired whole', () => {
     fc.assert(
       fc.property(broken, broken, dialect, (front, back, dialect) => {
         const { messages: legal } = legalize(front, { dialect })
@@ -90,7 +90,7 @@ describe('any list of messages', () => {
   }
 })
 
-test('messages that need no repair stay the very same objects beside one that does', () => {
+test('messages that need no repair stay the same objects', () => {
   const tool: Message = { ...result('a'), original: { dialect: 'gemini', value: 1 } }
   const sound = [user('go'), says('so'), calls('a', 'b'), tool, result('b'), user('on')]
   const { messages } = legalize([...sound, { role: 'user', parts: [] }])
@@ -134,7 +134,7 @@ describe('a call whose id is taken', () => {
   const late = (id: string) => ({ type: 'text', text: `[Result of bash]\noutput of ${id}` })
   const parts = (messages: readonly Message[]) => legalize(messages).messages.map(({ parts: own }) => own)
 
-  test('is told as text, with its result behind the step; calls beside it stay', () => {
+  test('becomes text, with its result after the step; other calls stay', () => {
     const again = [calls('a', 'b'), result('a'), result('b'), calls('b'), result('b')]
     assert.deepEqual(parts([user('go'), calls('a'), result('a'), ...again]), [
       user('go').parts,
@@ -148,7 +148,7 @@ describe('a call whose id is taken', () => {
     ])
   })
 
-  test('in one message is the first of them, and the others are text', () => {
+  test('is kept once in a message, and its repetitions become text', () => {
     assert.deepEqual(parts([user('go'), calls('a', 'a', 'b'), result('a'), result('b'), user('on')]), [
       user('go').parts,
       [call('a'), told, call('b')],
@@ -166,7 +166,7 @@ describe('a session', () => {
   }
   const summary = { messages: [user('[a summary]')] }
 
-  test('refuses an edit over a call that waits for its result, alone and with what is before it', async () => {
+  test('refuses an edit over a call that waits for its result, alone or in a range', async () => {
     const session = await open()
     await session.append(user('go'), says('ok'), user('list'), calls('c1', 'c2'), result('c1'))
     for (const target of [
@@ -183,7 +183,7 @@ describe('a session', () => {
     await session.apply([{ target: { type: 'range', from: 1, to: 5 }, replacement: summary, why: '' }])
   })
 
-  test('of a ledger with such an edit shows the result and the next request, before and after a restart', async () => {
+  test('shows the result and the next request if its ledger has such an edit, before and after a restart', async () => {
     const store = new SqliteLedger(':memory:')
     const session = await open(store)
     await session.append(user('go'), says('ok'), user('list'), calls('c1'))
@@ -218,7 +218,7 @@ describe('a session', () => {
     assert.deepEqual((await session.view()).report, [])
   })
 
-  test('undoes edits that were legal together only, in any order', async () => {
+  test('undoes edits that were legal only together, in any order', async () => {
     for (const order of [
       [0, 1],
       [1, 0],
@@ -239,7 +239,7 @@ describe('a session', () => {
     }
   })
 
-  test('takes further edits after such an undo: only what is newly broken is refused', async () => {
+  test('accepts further edits after such an undo: only new violations are refused', async () => {
     const session = await open()
     await session.append(user('go'), calls('c1'), result('c1'), says('done'), user('more'))
     const [first] = await session.apply([
@@ -256,7 +256,7 @@ describe('a session', () => {
     )
   })
 
-  test('that begins with a call has a view on Gemini, too', async () => {
+  test('has a view on Gemini if it begins with a call', async () => {
     const session = await open(undefined, 'gemini-2.5-pro')
     await session.append(calls('c1'), result('c1'), user('go on'))
     const { messages, report } = await session.view()
@@ -267,7 +267,7 @@ describe('a session', () => {
     )
   })
 
-  test('that an edit makes begin with an answer gets an opening at Anthropic, until the edit is undone', async () => {
+  test('gets an opening at Anthropic while an edit makes it begin with an answer', async () => {
     const session = await open()
     await session.append(user('go'), says('done'), user('more'))
     const [edit] = await session.apply([
@@ -287,7 +287,7 @@ describe('a session', () => {
     assert.deepEqual(textsOf((await session.view()).messages), ['go', 'done', 'more'])
   })
 
-  test('that its client begins with an answer is left as it is', async () => {
+  test('is left as it is if its client began it with an answer', async () => {
     const session = await open()
     const own = [says('Hello, what can I do?'), user('go')]
     const { messages, report } = await session.sync(own)
@@ -295,7 +295,7 @@ describe('a session', () => {
     assert.deepEqual(report, [])
   })
 
-  test('keeps a message: an edit that would leave none is refused, and an undo that does gets an opening', async () => {
+  test('keeps a message: an edit that would leave none is refused, and an undo that leaves none gets an opening', async () => {
     const session = await open()
     await session.append(user('go'), says('done'))
     const all = { type: 'range', from: 0, to: 1 } as const

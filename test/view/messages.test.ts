@@ -21,7 +21,7 @@ describe('one message', () => {
     fc.assert(fc.property(anySession, messages => messages.forEach(checkMessage)))
   })
 
-  test('what has the wrong shape is refused, with what is wrong', () => {
+  test('a value of the wrong shape is refused with the reason', () => {
     const cyclic: Record<string, unknown> = {}
     cyclic['self'] = cyclic
     let deep: unknown = 1
@@ -60,7 +60,7 @@ describe('one message', () => {
     assert.throws(() => checkMessage(call('a', nested(502))), { message: /nested more than 500 levels deep/ })
   })
 
-  test('text that is not Unicode is refused wherever it stands, also deep in an input', () => {
+  test('text that is not Unicode is refused anywhere, even deep in an input', () => {
     const odd = ['\ud800', 'a\udc00b']
     for (const bad of odd) {
       for (const message of [
@@ -100,7 +100,7 @@ describe('the calls of a session', () => {
     return calls
   }
 
-  test('say which calls wait, and which a message would leave without a result', () => {
+  test('name the waiting calls, and those that a message would leave without a result', () => {
     const calls = after(call('a'), call('b'))
     assert.deepEqual(calls.open, ['a', 'b'])
     assert.deepEqual(calls.check(call('c')).interrupted, [])
@@ -114,7 +114,7 @@ describe('the calls of a session', () => {
     assert.deepEqual(calls.open, [], 'nothing waits behind a request')
   })
 
-  test('know a result that comes too late from one that comes twice or from nowhere', () => {
+  test('distinguish a late result from a second one and from one without a call', () => {
     const calls = after(call('a'), user)
     assert.deepEqual(calls.check(tool('a')).late, [{ part: 0, id: 'a', name: 'bash' }])
     calls.add(tool('a'))
@@ -125,7 +125,7 @@ describe('the calls of a session', () => {
     assert.throws(() => calls.check(call('a')), { message: /a is already used/ })
   })
 
-  test('say how many messages the last step has', () => {
+  test('count the messages of the last step', () => {
     const lengths: number[] = []
     const calls = new Calls()
     for (const message of [user, call('a'), call('b'), tool('a'), tool('b'), call('c'), user, call('d')]) {
@@ -136,7 +136,7 @@ describe('the calls of a session', () => {
     assert.equal(calls.draft().stepLength, 1)
   })
 
-  test('of a draft are those before it, as they were and are', () => {
+  test('of a draft are copies, and the originals stay as they were', () => {
     const calls = after(call('a'), call('b'), tool('a'))
     const draft = calls.draft()
     assert.deepEqual(draft.check(call('c')).interrupted, ['b'], 'results have begun to come')
@@ -151,7 +151,7 @@ describe('the calls of a session', () => {
     })
   })
 
-  test('a draft can be thrown away', () => {
+  test('can be tried in a draft, which can be dropped', () => {
     const calls = after(call('a'))
     const draft = calls.draft()
     draft.add(tool('a'))
@@ -162,7 +162,7 @@ describe('the calls of a session', () => {
   })
 })
 
-test('how much two lists have in common is counted in the very same objects from the front', () => {
+test('the common beginning of two lists is counted in identical objects', () => {
   const [a, b, c] = ['a', 'b', 'c'].map((text): Message => ({ role: 'user', parts: [{ type: 'text', text }] }))
   assert.equal(commonLength([a!, b!], [a!, b!]), 2)
   assert.equal(commonLength([a!, b!], [a!, b!, c!]), 2)
@@ -172,12 +172,12 @@ test('how much two lists have in common is counted in the very same objects from
   assert.equal(commonLength([], [a!]), 0)
 })
 
-test('the system messages at the front are counted', () => {
+test('the system messages at the beginning are counted', () => {
   const system = { role: 'system' as const }
   assert.deepEqual([[], [user], [system, system, user, system], [system, system]].map(leadingSystem), [0, 0, 2, 2])
 })
 
-test('a copy is what JSON would give back', () => {
+test('a copy is what JSON would return', () => {
   const own: unknown = JSON.parse('{"__proto__":{"a":1},"b":2}')
   const input = {
     at: new Date(0),
@@ -193,7 +193,7 @@ test('a copy is what JSON would give back', () => {
   assert.deepEqual(Object.getOwnPropertyDescriptors(copied), Object.getOwnPropertyDescriptors(own))
 })
 
-test('a copy says the same and shares no object', () => {
+test('a copy is equal and shares no object', () => {
   const input = { list: [{ deep: [null, 1, 'x', true] }], gone: undefined }
   const message: Message = { role: 'assistant', parts: [{ type: 'tool-call', id: 'c', name: 'bash', input }] }
   const copy = copyOf(message)

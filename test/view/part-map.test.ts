@@ -49,7 +49,7 @@ const stand = (bars: readonly Bar[]) =>
   bars.map(({ entry, part: index, shown, edits }) => [`${entry}.${index ?? '+'}`, shown, edits.join()].join(' ').trim())
 
 describe('a bar', () => {
-  test('says who spoke, or what the tool does and on what', () => {
+  test('has the speaker, or what the tool does and to which subject', () => {
     const image: Part = { type: 'image', mediaType: 'image/png', data: 'AA' }
     const odd: Message = { role: 'assistant', parts: [{ type: 'reasoning', text: 'well\n then' }, text('so'), image] }
     const prompt: Message = { ...user('be brief'), role: 'system' }
@@ -75,14 +75,14 @@ describe('a bar', () => {
     )
   })
 
-  test('is labelled with the beginning of its text, on one line and not too long', () => {
+  test('has the beginning of its text as its label, on one line and shortened', () => {
     const [first, second] = mapOf(user(`${'many\n words '.repeat(100)}`), user('few words')).at(0)
     assert.equal(second!.label, 'few words')
     assert.ok(first!.label.startsWith('many words many words') && !first!.label.includes('\n'))
     assert.ok(first!.label.length > 90 && first!.label.length <= 100, `${first!.label.length}`)
   })
 
-  test('has its tokens as it happened, which are those of its entry', () => {
+  test('has the tokens of the original, which add up to those of its entry', () => {
     const { at, tokens } = mapOf({ role: 'user', parts: [text('ab'), text('cde')] }, says('f'))
     assert.deepEqual(
       at(0).map(({ raw, shown }) => [raw, shown]),
@@ -99,7 +99,7 @@ describe('a bar', () => {
 })
 
 describe('an edit', () => {
-  test('shows from the call that it was made before, until the call that it was undone before', () => {
+  test('shows from the first call after it was made to the last call before it was undone', () => {
     const { apply, undo, at } = mapOf(user('abcd'), says('efgh'))
     const shorter = edit('e1', part(0), 'x')
     apply(1, shorter)
@@ -111,7 +111,7 @@ describe('an edit', () => {
     assert.deepEqual(stand(at(2))[1], '1.0 4', 'of the other entry nothing changes')
   })
 
-  test('that is made and undone before one call leaves no trace', () => {
+  test('leaves no trace if it is made and undone before the same call', () => {
     const { apply, undo, at } = mapOf(user('abcd'))
     const shorter = edit('e1', part(0), 'x')
     apply(1, shorter)
@@ -119,13 +119,13 @@ describe('an edit', () => {
     assert.deepEqual(stand(at(1)), ['0.0 4'])
   })
 
-  test('that drops a part shows nothing of it, and is named there', () => {
+  test('shows nothing of a part that it drops, and is named there', () => {
     const { apply, at } = mapOf({ role: 'user', parts: [text('ab'), text('cde')] })
     apply(1, edit('e1', part(0, 1), null))
     assert.deepEqual(stand(at(1)), ['0.0 2', '0.1 0 e1'])
   })
 
-  test('that is made again has its messages once, and no bar for a message of nothing', () => {
+  test('has its messages once after a redo, and no bar for an empty message', () => {
     const { apply, undo, redo, at } = mapOf(user('ab'), says('cd'))
     const outer = edit('e1', range(0, 0), { messages: [user('so far'), { role: 'user', parts: [] }] })
     apply(1, outer)
@@ -136,7 +136,7 @@ describe('an edit', () => {
     assert.deepEqual([stand(at(2)), stand(at(3))], [['0.0 2', '1.0 2'], bars])
   })
 
-  test('of a range hides its entries, and its messages stand before them', () => {
+  test('of a range hides its entries, and its messages come before them', () => {
     const { apply, undo, at } = mapOf(user('ab'), says('cd'), user('ef'))
     const inner = edit('e1', range(0, 0), summary('xyz'))
     const outer = edit('e2', range(0, 1), summary('so far'))
@@ -150,7 +150,7 @@ describe('an edit', () => {
     assert.deepEqual([bar!.kind, bar!.label, bar!.raw, bar!.role], ['inserted', 'so far', 0, 'user'])
   })
 
-  test('behind an entry stands behind it, and shows while the entry or a range that ends there does', () => {
+  test('after an entry follows it, and shows while the entry or a range that ends there shows', () => {
     const { apply, at } = mapOf(user('ab'), says('cd'), user('ef'))
     apply(1, edit('e1', { type: 'after', entry: 1 }, summary('note')))
     assert.deepEqual(stand(at(1)), ['0.0 2', '1.0 2', '1.+ 4 e1', '2.0 2'])
@@ -160,7 +160,7 @@ describe('an edit', () => {
     assert.deepEqual(stand(at(3)), ['0.+ 3 e3', '0.0 0 e3', '1.0 0 e3', '2.0 0 e3'])
   })
 
-  test('inside another does not show', () => {
+  test('does not show inside another one', () => {
     const { apply, at } = mapOf(user('abcdef'))
     apply(1, edit('e1', { type: 'part', entry: 0, part: 0, leaf: 0, span: [0, 2] }, 'X'))
     apply(2, edit('e2', part(0), 'whole'))
@@ -169,7 +169,7 @@ describe('an edit', () => {
 })
 
 describe('a pin', () => {
-  test('is of an entry with all its parts, or of one of them, while it is there', () => {
+  test('is of an entry with all its parts, or of one part, until it is removed', () => {
     const { map, at } = mapOf({ role: 'user', parts: [text('a'), text('b')] }, says('c'))
     const pinned = (call: number) => at(call).map(bar => bar.pinned)
     map.pin(0, undefined, { on: true, call: 1 })
@@ -185,7 +185,7 @@ describe('a pin', () => {
     assert.deepEqual(pinned(4), [false, true, true])
   })
 
-  test('is not of what an edit puts beside its entry', () => {
+  test('is not of messages that an edit puts beside its entry', () => {
     const { map, apply, at } = mapOf(user('a'))
     map.pin(0, undefined, { on: true, call: 0 })
     apply(1, edit('e1', { type: 'after', entry: 0 }, summary('note')))

@@ -38,7 +38,7 @@ const edit = (by: Edit['by'], id = 'e1'): Event => {
 }
 
 describe('a call is priced', () => {
-  test('at its hour, where the price depends on it, and at the full price where its time is not known', () => {
+  test('at its hour if the price depends on it, and at the full price if its time is not known', () => {
     const { timeline, call } = follow('deepseek-flash')
     // A Monday, in UTC: the peak hours are 1 to 4 and 6 to 10.
     const [peak, night, later] = [2, 12, 7].map(hour => Date.UTC(2026, 10, 16, hour))
@@ -52,7 +52,7 @@ describe('a call is priced', () => {
     )
   })
 
-  test('as the model that answered it', () => {
+  test('at the price of the model that answered it', () => {
     const models = { round: plain, dear: { ...plain, input: 3_000_000, ttl: HOUR } }
     const { timeline, call } = follow('round', models)
     const usage: Usage = { input: 300, output: 0 }
@@ -72,7 +72,7 @@ describe('a call is priced', () => {
     assert.equal(call(NOON).model, 'dear', 'the next call is of the same model, until its report says another')
   })
 
-  test('at the band of its size, the answer too, whether it was reported or is estimated', () => {
+  test('at the band of its size, answer included, whether it was reported or estimated', () => {
     const models = { round: { ...plain, bands: [{ above: 400, input: 2, output: 5 }] } }
     const { timeline, call } = follow('round', models)
     const small = call(NOON)
@@ -90,7 +90,7 @@ describe('a call is priced', () => {
     assert.equal(told.modelled, told.sent.cost + 7 * 2 * 5)
   })
 
-  test('at the tier of its report; the answer is its tokens alone, not the searches', () => {
+  test('at the tier of its report; the cost of the answer does not include searches', () => {
     const { timeline, call } = follow('round', { round: { ...plain, tiers: { batch: 0.5 }, search: 10 } })
     const told = call(NOON, { input: 300, output: 7, tier: 'batch', searches: 1 })
     assert.equal(timeline.inputPriceOf(told), 500_000)
@@ -99,14 +99,14 @@ describe('a call is priced', () => {
     assert.equal(unpriced.paid.estimated, true)
   })
 
-  test('with whatever was reported of its prompt', () => {
+  test('with the reported numbers of its prompt', () => {
     const { call } = follow('round', { round: plain })
     for (const usage of [{ input: 30 }, { cacheRead: 300 }, { cacheWrite: 30 }] as Usage[]) {
       assert.deepEqual(call(NOON, usage).paid, { dollars: 30, output: 0, estimated: false }, JSON.stringify(usage))
     }
   })
 
-  test('with the lifetime that the latest write had', () => {
+  test('with the lifetime of the latest write', () => {
     const lifetimes = [
       { name: 'short', ttl: HOUR / 12, write: 1.25 },
       { name: 'long', ttl: HOUR, write: 2 },
@@ -148,7 +148,7 @@ describe('the cache that a call lost', () => {
     )
   })
 
-  test('is the same with a report that says nothing of the cache', () => {
+  test('is the same with a report without numbers of the cache', () => {
     const usage: Usage = { input: 400 }
     assert.equal(lossAfter(nothing, { usage }), undefined)
     assert.deepEqual(lossAfter(nothing, { usage, later: 2 * HOUR }), { cause: 'pause', tokens: 300 })
@@ -165,7 +165,7 @@ describe('the cache that a call lost', () => {
     assert.equal(lossAfter(nothing, { usage, miss: { cause: 'server', tokens: 7 } })?.cause, 'server')
   })
 
-  test('is what a report of the cache says, whatever the ledger shows', () => {
+  test('is the reported number, whatever the ledger shows', () => {
     const usage: Usage = { input: 0, cacheRead: 400 }
     assert.equal(
       lossAfter(({ take }) => take(NOON, edit('user')), { usage }),
@@ -176,7 +176,7 @@ describe('the cache that a call lost', () => {
   })
 })
 
-describe('what is still in the cache', () => {
+describe('the prefix that is still cached', () => {
   const cachedAfter = (...messages: { role: 'user' | 'assistant'; text: string }[]) => {
     const { timeline, take, call } = follow('round', { round: plain })
     call(NOON, undefined, { asked: 'same text' })
@@ -188,7 +188,7 @@ describe('what is still in the cache', () => {
     return timeline.cacheAt(NOON).tokens
   }
 
-  test('is what an edit left as it was sent: the same words of the same speaker', () => {
+  test('includes messages that an edit left as they were sent: the same words of the same speaker', () => {
     const whole = 100 + 'same text'.length
     assert.equal(cachedAfter({ role: 'user', text: 'same text' }), whole)
     assert.equal(cachedAfter({ role: 'assistant', text: 'same text' }), 100)
@@ -197,7 +197,7 @@ describe('what is still in the cache', () => {
     assert.equal(cachedAfter(), 100)
   })
 
-  test('is less where the end of what was sent is hidden', () => {
+  test('is shorter if the end of the sent messages is hidden', () => {
     const { timeline, take, call } = follow('round', { round: plain })
     call(NOON, undefined, { asked: 'first' })
     call(NOON, undefined, { asked: 'second' })

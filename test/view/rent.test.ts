@@ -48,7 +48,7 @@ function timelineOf(messages: readonly Message[], usages: readonly (Usage | unde
 const total = (rows: readonly { dollars: number }[]) => rows.reduce((sum, { dollars }) => sum + dollars, 0)
 const isSame = (a: number, b: number) => Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(b))
 
-test('every list adds up to what was paid', () => {
+test('every list adds up to the bill', () => {
   const usages = fc.array(usage, { minLength: 1, maxLength: 8 })
   fc.assert(
     fc.property(session, usages, fc.array(fc.nat(30), { maxLength: 6 }), (messages, used, hidden) => {
@@ -97,7 +97,7 @@ describe('a session of two calls', () => {
     assert.equal(rowOf('kind', 'summaries and notes')!.tokens, 2 * 6)
   })
 
-  test('lists what an edit hides, and nothing that was empty from the beginning', () => {
+  test('lists text that an edit hides, and nothing that was empty from the beginning', () => {
     const { tokens, saved } = rowOf('edit', 'policy:thrifty')!
     assert.ok(tokens === 0 && saved > 0)
     assert.equal(rowOf('kind', 'reasoning'), undefined)
@@ -108,14 +108,14 @@ describe('a session of two calls', () => {
     assert.equal(tokens(largestRows(rent.kind, 1)), tokens(rent.kind))
   })
 
-  test('can have a report that counts nothing', () => {
+  test('can have a report without any tokens', () => {
     const usage: Usage = { input: 0, cacheRead: 0, output: 0 }
     const { kind } = rentAfter(entry('user', text('go')), entry('assistant', text('on')), { type: 'usage', usage })
     assert.ok(kind.every(({ dollars, tokens }) => Number.isFinite(dollars) && Number.isFinite(tokens)))
   })
 })
 
-test('a text that is carried for longer pays more, and the cache makes it cheap', () => {
+test('a text in more calls pays more, and the cache makes it cheap', () => {
   const text = (role: 'user' | 'assistant', words: string): Message => ({
     role,
     parts: [{ type: 'text', text: words }],

@@ -36,7 +36,7 @@ const roles = (messages: readonly Message[]) => messages.map(({ role }) => role)
 const texts = (messages: readonly Message[]) => messages.flatMap(message => message.parts.flatMap(leavesOf))
 
 describe('late results', () => {
-  test('one that comes between the results of another step stands in front of that step', async () => {
+  test('one between the results of another step is placed before that step', async () => {
     const session = await open()
     await session.append(user('go'), calls('c1'), user('stop'), calls('c2', 'c3'), results('c2'))
     await session.append(results('c1'))
@@ -46,7 +46,7 @@ describe('late results', () => {
     assert.deepEqual(texts(messages.slice(4, 5)), ['[Late result of bash]\noutput of c1.'])
   })
 
-  test('one that comes together with a result in time leaves that one in its place', async () => {
+  test('one beside a result that is in time leaves that result in place', async () => {
     const session = await open()
     await session.append(user('go'), calls('c1'), user('stop'), calls('c2'))
     await session.append(results('c1', 'c2'))
@@ -68,15 +68,15 @@ describe('late results', () => {
   })
 })
 
-test('the result of a call that was interrupted names its tool', async () => {
+test('the result of an interrupted call names its tool', async () => {
   const session = await open()
   await session.append(user('go'), calls('c1'), user('stop'))
   const [, , result] = await assertLegal(session)
   assert.deepEqual(texts([result!]), ['[No result: bash was interrupted]'])
 })
 
-describe('what came beside a late result', () => {
-  test('is shown with it, where no other result is left', async () => {
+describe('the content beside a late result', () => {
+  test('is shown with it if no other result is left', async () => {
     const session = await open()
     await session.append(user('go'), calls('c1'), user('stop'))
     await session.append({ role: 'tool', parts: [resultPart('c1'), { type: 'text', text: 'a note' }] })
@@ -84,7 +84,7 @@ describe('what came beside a late result', () => {
     assert.deepEqual(texts(messages.slice(-1)), ['[Late result of bash]\noutput of c1.', 'a note'])
   })
 
-  test('stays with the results in time, where there are some', async () => {
+  test('stays with results that are in time, if there are any', async () => {
     const session = await open()
     await session.append(user('go'), calls('c1'), user('stop'), calls('c2'))
     await session.append({
@@ -99,7 +99,7 @@ describe('what came beside a late result', () => {
 
 describe('empty and blank messages', () => {
   for (const model of ['claude-sonnet-4-5', 'gpt-5', 'gpt-4o']) {
-    test(`an empty message is told as such, an empty tool message not at all (${model})`, async () => {
+    test(`an empty message says that it is empty, an empty tool message is left out (${model})`, async () => {
       const session = await open(model)
       const empty = (role: Message['role']): Message => ({ role, parts: [] })
       await session.append(user('go'), empty('assistant'), empty('user'), empty('tool'), user('on'))
@@ -112,14 +112,14 @@ describe('empty and blank messages', () => {
     })
   }
 
-  test('a message of nothing but blank texts says once that it is empty', async () => {
+  test('a message of only blank texts says once that it is empty', async () => {
     const session = await open()
     const blank = (count: number): Message => ({ role: 'user', parts: Array(count).fill({ type: 'text', text: ' ' }) })
     await session.append(blank(1), blank(3))
     assert.deepEqual(texts(await assertLegal(session)), ['[empty message]', '[empty message]'])
   })
 
-  test('a blank text is dropped where the provider refuses it, and kept elsewhere', async () => {
+  test('a blank text is dropped if the provider refuses it, and kept otherwise', async () => {
     const parts: Part[] = [
       { type: 'text', text: ' \n' },
       { type: 'text', text: 'said' },
@@ -136,7 +136,7 @@ describe('empty and blank messages', () => {
 })
 
 describe('whatever happens to an agent', () => {
-  /** What may come next; what does not fit the state is left out. */
+  /** What may come next; steps that do not fit the state are skipped. */
   const happening = fc.record({
     kind: fc.constantFrom('user', 'calls', 'answer', 'late', 'mixed', 'says', 'empty', 'blank'),
     pick: fc.nat(),

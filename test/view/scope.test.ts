@@ -52,7 +52,7 @@ describe('a pin', () => {
   const five = [user('a'), says('b'), user('c'), says('d'), user('e')]
   const pinned = stateOf(five, [{ type: 'pin', entry: 2, on: true, by: 'user' }])
 
-  test('keeps every range away that holds its entry, from the first to the last', () => {
+  test('prevents every range that includes its entry, even as the first or the last', () => {
     for (const [from, to] of [
       [2, 2],
       [0, 2],
@@ -72,7 +72,7 @@ describe('a pin', () => {
     }
   })
 
-  test('of a part keeps away ranges around it, edits of it, and nothing else', () => {
+  test('of a part prevents ranges around it and edits of it, and nothing else', () => {
     const two: Message = {
       role: 'user',
       parts: [
@@ -93,18 +93,18 @@ describe('a pin', () => {
     assert.equal(refusal(pinned, [edit(part(1), { replacement: '-' })]), undefined)
   })
 
-  test('is against policies and the agent; the user and the engine may, and insertions do not touch it', () => {
+  test('applies to policies and the agent, not to the user, the engine and insertions', () => {
     assert.equal(refusal(pinned, [edit(range(2, 2), { by: 'policy:thrifty' })]), 'PINNED')
     assert.equal(refusal(pinned, [edit(range(2, 2), { by: 'user' })]), undefined)
     assert.equal(refusal(pinned, [edit(range(2, 2), { by: 'engine' })]), undefined)
     assert.equal(refusal(pinned, [edit({ type: 'after', entry: 2 })]), undefined)
   })
 
-  test('refuses a batch for any one of its edits', () => {
+  test('refuses a batch because of any one of its edits', () => {
     assert.equal(refusal(pinned, [edit(range(0, 0)), edit(range(2, 2))]), 'PINNED')
   })
 
-  test('that was taken back protects nothing', () => {
+  test('protects nothing after it was removed', () => {
     const free = stateOf(five, [
       { type: 'pin', entry: 2, on: true, by: 'user' },
       { type: 'pin', entry: 2, on: false, by: 'user' },
@@ -114,20 +114,20 @@ describe('a pin', () => {
 })
 
 describe('an edit of a part', () => {
-  test('names a part that is there', () => {
+  test('must name an existing part', () => {
     const fold = stateOf([user('a')])
     assert.equal(refusal(fold, [edit(part(0, 1), { replacement: '-' })]), 'ENTRY_NOT_FOUND')
     assert.equal(refusal(fold, [edit(part(0, 0), { replacement: '-' })]), undefined)
   })
 
-  test('of the message that is being answered is refused only where it has reasoning', () => {
+  test('of the message that is being answered is refused only if that has reasoning', () => {
     const [call, result] = bash('ls', 'a') as [Message, Message]
     const input = { replacement: { input: {} } }
     assert.equal(refusal(stateOf([user('a'), thinks(call), result]), [edit(part(1, 1), input)]), 'running-reasoning')
     assert.equal(refusal(stateOf([user('a'), call, result]), [edit(part(1, 0), input)]), undefined)
   })
 
-  test('may drop reasoning of an earlier turn, not of the running one', () => {
+  test('may drop reasoning of an earlier turn, but not of the running one', () => {
     const drop = { replacement: null }
     const [call, result] = bash('ls', 'a') as [Message, Message]
     const running = stateOf([user('a'), thinks(call), result, says('b')])
@@ -138,7 +138,7 @@ describe('an edit of a part', () => {
     assert.equal(refusal(own, [edit(part(2, 0), drop)]), undefined, 'the turn begins behind the request')
   })
 
-  test('of an entry whose content is not loaded is not judged by its parts', () => {
+  test('is not checked against the parts of an entry that is not loaded', () => {
     const fold = stateOf([user('a')])
     addEntry(fold, { seq: 1, at: 0, message: undefined, role: 'assistant' })
     assert.equal(refusal(fold, [edit(part(1), { replacement: '-' })]), undefined)
@@ -176,7 +176,7 @@ describe('an edit of a part', () => {
       })
     }
 
-    test('reasoning itself may be dropped, where it is not sent in pairs', () => {
+    test('reasoning itself may be dropped if it is not sent in pairs', () => {
       const parts: Part[] = ['text', 'reasoning', 'reasoning'].map(type => ({ type: type as 'text', text: 'x' }))
       const fold = stateOf([user('a'), { role: 'assistant', parts }, user('b'), says('c')])
       assert.equal(refusal(fold, [edit(part(1, 2), { replacement: drop })], CHAT), undefined)
@@ -189,7 +189,7 @@ describe('a range in a running loop', () => {
   const [more, its] = bash('cat a', 'b') as [Message, Message]
   const loop = [user('do it'), thinks(call), result, more, its]
 
-  test('leaves a loop that began with reasoning beginning with it', () => {
+  test('keeps reasoning at the beginning of a loop that began with it', () => {
     assert.equal(refusal(stateOf(loop), [edit(range(1, 2))]), 'loop-without-reasoning')
     assert.equal(refusal(stateOf(loop), [edit(range(0, 2))]), 'loop-without-reasoning')
     const told = stateOf([user('do it'), { ...user('be brief'), role: 'system' }, ...loop.slice(1)])
@@ -198,12 +198,12 @@ describe('a range in a running loop', () => {
     assert.equal(refusal(long, [edit(range(1, 4))]), 'loop-without-reasoning', 'its first step counts')
   })
 
-  test('may go to the end, or up to a step that reasons too', () => {
+  test('may reach to the end, or up to a step with reasoning', () => {
     assert.equal(refusal(stateOf(loop), [edit(range(1, 4))]), undefined)
     assert.equal(refusal(stateOf([...loop.slice(0, 3), thinks(more), its]), [edit(range(1, 2))]), undefined)
   })
 
-  test('may cut a loop that began without reasoning, and anything before the loop', () => {
+  test('may cut a loop that began without reasoning, and anything before a loop', () => {
     assert.equal(refusal(stateOf([user('do it'), call, result, more, its]), [edit(range(1, 2))]), undefined)
     const second = stateOf([user('a'), thinks(says('b')), ...loop])
     assert.equal(refusal(second, [edit(range(0, 1))]), undefined)
@@ -214,7 +214,7 @@ describe('a range in a running loop', () => {
   })
 })
 
-describe('where a model binds reasoning to what precedes it', () => {
+describe('on a model that binds reasoning to the text before it', () => {
   const bound = stateOf([user('a'), says('b'), user('c'), thinks(says('d')), user('e'), says('f')])
   const text = { replacement: '-' }
 
@@ -243,7 +243,7 @@ describe('an event that is tried', () => {
     assert.equal(shown(fold).length, 3)
   })
 
-  test('may not break a rule, and says which; what it gives takes it back', () => {
+  test('may not break a rule, and names it; otherwise it returns a function that reverses it', () => {
     const fold = stateOf([user('a'), call, result, user('b')])
     const before = shown(fold)
     assert.throws(() => attempt(fold, edit(range(0, 1))), { code: 'VIEW_ILLEGAL', message: /result-without-call/ })
@@ -254,7 +254,7 @@ describe('an event that is tried', () => {
     assert.deepEqual(shown(fold), before)
   })
 
-  test('of the engine alone is never refused: it records what has happened', () => {
+  test("is never refused if it is the engine's, because it records what has happened", () => {
     const messages = [user('a'), call, result, user('b')]
     const [engine, agent] = [edit(range(0, 1), { by: 'engine' }), edit(range(3, 3), { id: 'other' })]
     const fold = stateOf(messages)
@@ -263,7 +263,7 @@ describe('an event that is tried', () => {
     assert.throws(() => attempt(stateOf(messages), engine, agent), { code: 'VIEW_ILLEGAL' })
   })
 
-  test('tells when the view is legal after it, and only then', () => {
+  test('reports that the view is legal after it only if it is', () => {
     let told = 0
     const isLegal = () => told++
     const options = { seq: 99, rules, isLegal }
@@ -274,7 +274,7 @@ describe('an event that is tried', () => {
     assert.equal(told, 1, 'the view was broken before')
   })
 
-  test('is not to blame for what was broken before, only for what it adds', () => {
+  test('is refused for new violations, not for earlier ones', () => {
     const fold = stateOf([user('a'), result, user('b'), call, result, user('c')])
     attempt(fold, edit(range(5, 5)))
     assert.deepEqual(
@@ -287,7 +287,7 @@ describe('an event that is tried', () => {
   })
 })
 
-test('reasoning that was left out is not put back where the provider would refuse it', () => {
+test('reasoning that was left out is not put back if the provider would refuse it', () => {
   const stale = { ...edit(part(1), { replacement: null }), mark: STALE }
   const refusing = { ...PLAIN, binding: 'refuse' as const }
   assert.throws(() => assertRevertible([edit(part(0)), stale], refusing), {

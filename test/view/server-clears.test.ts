@@ -35,7 +35,7 @@ async function cleared() {
   return { pal, session, ids: session.edits().map(({ edit }) => edit.id) }
 }
 
-test('whatever is undone and redone, what the provider clears is one run from the oldest on', async () => {
+test('after any undo and redo the cleared results are one run from the oldest on', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat({ max: STEPS - 2 }), { maxLength: 8 }), async picks => {
       const { pal, session, ids } = await cleared()
@@ -56,7 +56,7 @@ test('whatever is undone and redone, what the provider clears is one run from th
   )
 })
 
-test('several that are undone or redone at once are one run too: from the first of them, or to the last', async () => {
+test('several clears undone or redone at once keep one run: from the first of them, or to the last', async () => {
   const { pal, session, ids } = await cleared()
   await session.undo([ids[4]!, ids[1]!])
   assert.deepEqual(clearedCalls(session.fold), ['c0'])
@@ -73,7 +73,7 @@ test('several that are undone or redone at once are one run too: from the first 
   await pal.close()
 })
 
-test('what the provider says that it cleared is an edit of each of the oldest results that has none yet', async () => {
+test('the reported number of cleared results gives an edit of each of the oldest results without one', async () => {
   const { pal, session, ids } = await cleared()
   const places = (count: number) =>
     clearsMade(session.fold, count).map(({ target, mark }) => [target.type === 'part' && target.entry, mark])
@@ -87,7 +87,7 @@ test('what the provider says that it cleared is an edit of each of the oldest re
   await pal.close()
 })
 
-test('while nobody has undone a clearing the client tells the provider itself; from then on we do', async () => {
+test('the client names the results to clear until the first undo of a clear; after that we do', async () => {
   const { pal, session, ids } = await cleared()
   const notServer = { target: { type: 'part' as const, entry: 0, part: 0 }, replacement: 'g', why: 'test' }
   const [other] = await session.apply([notServer], 'user')
@@ -99,7 +99,7 @@ test('while nobody has undone a clearing the client tells the provider itself; f
   await pal.close()
 })
 
-test('a session that nobody tells the provider to clear in shows the originals', async () => {
+test('without a request to clear, the session shows the originals', async () => {
   const { pal, session } = await cleared()
   assert.equal((await session.view()).messages.filter(isCleared).length, STEPS - 1)
   const plain = await pal.session('one', { planner: 'none', model: 'claude-opus-5-5' })
@@ -107,7 +107,7 @@ test('a session that nobody tells the provider to clear in shows the originals',
   await pal.close()
 })
 
-test('what a range hides is not asked for again, and ends nothing', async () => {
+test('a result hidden by a range is not requested again, and does not end the run', async () => {
   const { pal, session } = await cleared()
   const target = { type: 'range' as const, from: 1, to: 2 }
   await session.apply([{ target, replacement: { messages: [] }, why: 'test' }], 'user')
@@ -143,7 +143,7 @@ describe('two steps with two calls each', () => {
   const follow = (fold: Fold, event: Event) => applyEvent(fold, event, { seq: 99, at: 0 })
   const all = () => foldOf(clear(0), clear(1), clear(2), clear(3))
 
-  test('are one run of four results: undoing one of them undoes those behind it, also in its own message', () => {
+  test('are one run of four results: undoing one also undoes those after it, even in its own message', () => {
     const undo = (id: string) => asOneRun(all(), { type: 'revert', edits: [id], by: 'user' }).edits
     assert.deepEqual(['s0', 's1', 's2', 's3'].map(undo), [
       ['s0', 's1', 's2', 's3'],
@@ -162,28 +162,28 @@ describe('two steps with two calls each', () => {
     ])
   })
 
-  test('a second clearing of the same result is neither behind nor before the first', () => {
+  test('have one place in the run for two clears of the same result', () => {
     const fold = foldOf(clear(0), clear(0, 'engine', 'again'))
     assert.deepEqual(asOneRun(fold, { type: 'revert', edits: ['s0'], by: 'user' }).edits, ['s0'])
     follow(fold, { type: 'revert', edits: ['s0', 'again'], by: 'user' })
     assert.deepEqual(asOneRun(fold, { type: 'reapply', edits: ['s0'], by: 'user' }).edits, ['s0'])
   })
 
-  test('the run ends at the first result that is not cleared, within a message too', () => {
+  test('end the run at the first result that is not cleared, even within a message', () => {
     assert.deepEqual(clearedCalls(foldOf(clear(0), clear(2))), ['c0'])
     assert.deepEqual(clearedCalls(foldOf(clear(1))), [])
     const shortened = foldOf(edit('e1', { type: 'part', entry: 2, part: 0, leaf: 0, span: [0, 1] }), clear(0))
     assert.deepEqual(clearedCalls(shortened), ['c0'], 'the last edit of a result counts')
   })
 
-  test('clearings of a policy are asked for while they are in force', () => {
+  test('request the clears of a policy while they are in force', () => {
     const fold = foldOf(clear(0, 'policy:thrifty'))
     assert.deepEqual(clearsToAsk(fold), ['c0'])
     follow(fold, { type: 'revert', edits: ['s0'], by: 'user' })
     assert.equal(clearsToAsk(fold), undefined)
   })
 
-  test('a result that somebody shortened and restored can be cleared', () => {
+  test('can have a result cleared that was shortened and restored', () => {
     const fold = foldOf(edit('e1', places[0]!))
     assert.deepEqual(
       clearsMade(fold, 2).map(({ target }) => target),
@@ -196,12 +196,12 @@ describe('two steps with two calls each', () => {
     )
   })
 
-  test('a mark on anything but a part clears nothing', () => {
+  test('are not cleared by a mark on anything but a part', () => {
     const marked = foldOf(edit('e1', { type: 'entry', entry: 2 }, { mark: SERVER, replacement: { messages: [] } }))
     assert.deepEqual([activeClears(marked), clearsToAsk(marked)], [[], undefined])
   })
 
-  test('results inside a range are skipped, also where the range begins with them', () => {
+  test('skip results inside a range, even at its beginning', () => {
     const hidden = [1, 2].map(at =>
       edit(`e${at}`, { type: 'range', from: at, to: at }, { replacement: { messages: [] } }),
     )
@@ -213,7 +213,7 @@ describe('two steps with two calls each', () => {
     )
   })
 
-  test('nothing is asked for where an edit shows calls of its own: the provider would count them', () => {
+  test('request nothing if an edit shows calls of its own, because the provider would count them', () => {
     const own = edit('e9', { type: 'after', entry: 0 }, { replacement: { messages: called('x') } })
     assert.deepEqual(clearedCalls(foldOf(clear(0), own)), [])
   })

@@ -28,7 +28,7 @@ async function open(...messages: Message[]): Promise<Session> {
 
 const bytes = async (session: Session) => JSON.stringify((await session.view()).messages)
 
-test('the tool to save with is the best that there is: ours by its name, also behind the name of a server', () => {
+test('the tool to save with is the best available one: ours by its name, even after the name of a server', () => {
   const best = (...names: string[]) => savingToolIn(names)
   assert.equal(best('bash', 'append_to_file', 'workspace_save_fact'), 'workspace_save_fact')
   assert.equal(best('save_memory', 'memory'), 'memory')
@@ -40,7 +40,7 @@ test('the tool to save with is the best that there is: ours by its name, also be
   assert.equal(best(), undefined)
 })
 
-test('our own tools are known by their names, alone or behind the name of our server', () => {
+test('our own tools are recognised by their names, alone or after the name of our server', () => {
   const own = ['context', 'recall', 'mcp__palimpsest__recall', 'Palimpsest.context', 'my_palimpsest_recall']
   const others = ['mcp__other__recall', 'recalled', 'palimpsestrecall', 'palimpsest_recall_all', 'my-context', '']
   assert.deepEqual(
@@ -55,7 +55,7 @@ test('our own tools are known by their names, alone or behind the name of our se
   assert.equal(recallToolIn(['recall', 'mcp__palimpsest__recall']), 'recall', 'the first of several')
 })
 
-test('texts of ranges and insertions are shown by their edits; those of entries have originals', async () => {
+test('texts of ranges and insertions have only their edits; texts of entries have originals', async () => {
   const session = await open(
     text('user', 'one'),
     text('assistant', 'two'),
@@ -78,7 +78,7 @@ test('texts of ranges and insertions are shown by their edits; those of entries 
   )
 })
 
-test('of hidden and dropped parts there is no text; an insertion behind a dropped entry is shown', async () => {
+test('hidden and dropped parts have no text; an insertion after a dropped entry is shown', async () => {
   const session = await open(
     text('user', 'one'),
     { ...text('user', 'two'), parts: ['two', 'three'].map(said => ({ type: 'text', text: said })) },
@@ -116,7 +116,7 @@ test('an entry whose content is not loaded has no texts', () => {
   assert.deepEqual([[...shownParts(fold)], [...shownParts(fold, 0)], [...shownTexts(fold)]], [[], [], []])
 })
 
-test('a text is shown in pieces: what is as it was, and what edits put in place of what', async () => {
+test('a text is shown in pieces: unchanged ones, and those that edits put in place of others', async () => {
   const session = await open(text('user', 'abcdefghij'), text('assistant', 'so'))
   const leaf = { type: 'part' as const, entry: 0, part: 0, leaf: 0 }
   const put = (target: Target, replacement: string) => session.apply([{ target, replacement, why: 'test' }], 'user')
@@ -143,7 +143,7 @@ test('a text is shown in pieces: what is as it was, and what edits put in place 
   assert.deepEqual(untouched!.pieces, [{ from: 0, to: 2, original: [0, 2], literal: true }])
 })
 
-test('of a call with several texts, those without an edit are as they were', async () => {
+test('in a call with several texts, those without an edit are unchanged', async () => {
   const input = { a: 'first', b: 'second' }
   const session = await open(
     text('user', 'go'),
@@ -162,7 +162,7 @@ test('of a call with several texts, those without an edit are as they were', asy
   )
 })
 
-test('calls, results and reasoning: what a match may use', async () => {
+test('a match may use results and inputs of calls, but no reasoning', async () => {
   const call = (id: string, name: string): Part => ({ type: 'tool-call', id, name, input: { query: `${name} input` } })
   const result = (id: string, name: string): Part => ({ type: 'tool-result', id, name, output: `${name} output` })
   const session = await open(
@@ -179,7 +179,7 @@ test('calls, results and reasoning: what a match may use', async () => {
 describe('ids of parts', () => {
   const type = fc.constantFrom(...(['text', 'reasoning', 'tool-call', 'tool-result', 'image', 'raw'] as const))
 
-  test('lead back to their part, whichever it is', () => {
+  test('lead back to their part, for any part', () => {
     fc.assert(
       fc.property(fc.nat(8_000_000), fc.nat(2000), type, (entry, part, kind) => {
         assert.deepEqual(placeOfId(partId(entry, part, { type: kind })), { entry, part, type: kind })
@@ -188,7 +188,7 @@ describe('ids of parts', () => {
     )
   })
 
-  test('are texts of eight digits of which not every one is an id', () => {
+  test('are texts of eight digits, and not every such text is an id', () => {
     const digits = fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: 8, maxLength: 8 })
     fc.assert(
       fc.property(digits, id => {
@@ -210,7 +210,7 @@ describe('ids of parts', () => {
   })
 })
 
-test('of a message with several parts, only the one that an edit replaced is said to be replaced', async () => {
+test('in a message with several parts, only the replaced part is marked as replaced', async () => {
   const parts: Part[] = ['one', 'two', 'three'].map(said => ({ type: 'text', text: said }))
   const session = await open({ role: 'user', parts })
   await session.apply([{ target: { type: 'part', entry: 0, part: 1 }, replacement: '2', why: 'test' }], 'user')
@@ -233,7 +233,7 @@ describe('any session', () => {
     replacement: fc.string(),
   })
 
-  test('replace(start, end) of a match that occurs once shows the text with the match replaced, and undo restores', async () => {
+  test('shows a unique match of replace(start, end) replaced, and undo restores it', async () => {
     await fc.assert(
       fc.asyncProperty(anySession, fc.array(pick, { minLength: 1, maxLength: 6 }), async (messages, picks) => {
         const session = await open(...messages.map(lengthen))

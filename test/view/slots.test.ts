@@ -19,7 +19,7 @@ test('a stretch is replaced as splice replaces it', () => {
   )
 })
 
-test('more items than a call can have arguments are put in as well', () => {
+test('more items than a function takes arguments can be inserted', () => {
   const items = [1, 2, 3]
   const insert = Array.from({ length: 300_000 }, (_, i) => i)
   replaceIn(items, { at: 1, remove: 1, insert })
@@ -27,7 +27,7 @@ test('more items than a call can have arguments are put in as well', () => {
   assert.deepEqual([...items.slice(0, 3), ...items.slice(-2)], [1, 0, 1, 299_999, 3])
 })
 
-test('the bytes in view are those of the messages shown, however often somebody asks', () => {
+test('the bytes in view are those of the shown messages, at every request', () => {
   fc.assert(
     fc.property(session, fc.infiniteStream(fc.boolean()), (messages, asks) => {
       const fold = createFold(text => text.length)

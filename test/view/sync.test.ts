@@ -21,7 +21,7 @@ async function open(model = 'claude-sonnet-4-5'): Promise<Session> {
   return pal.session('test', { model })
 }
 
-describe('what a message says', () => {
+describe('the content of a message', () => {
   const part = (fields: Part): Message => ({ role: 'assistant', parts: [fields] })
   const call = (input: unknown): Message => part({ type: 'tool-call', id: 'c', name: 'x', input })
   const result = (output: string | Part[], more: object = {}): Message => ({
@@ -45,7 +45,7 @@ describe('what a message says', () => {
     for (const [a, b] of same) assert.equal(keyOf(a), keyOf(b))
   })
 
-  test('depends on everything that is said', () => {
+  test('depends on every text in it', () => {
     const messages = [
       user('a'),
       user('b'),
@@ -75,7 +75,7 @@ describe('what a message says', () => {
 })
 
 describe('the plan', () => {
-  test('a conversation that goes on is appended to, one that went back is forked where it did', () => {
+  test('a conversation that continues is appended to, one that went back is forked there', () => {
     fc.assert(
       fc.property(anySession, fc.nat(), fc.nat(), (messages, some, cut) => {
         const known = messages.slice(0, some % (messages.length + 1))
@@ -95,7 +95,7 @@ describe('the plan', () => {
     assert.deepEqual(syncPlan([], []), { kind: 'append', append: [] })
   })
 
-  test('another system prompt is an edit of the first entry, told once and taken back', () => {
+  test('another system prompt is an edit of the first entry, made once, and undone if it returns', () => {
     const known = [system('one'), user('a')]
     const two = [system('two'), user('a'), says('b')]
     const edit = { target: { type: 'entry', entry: 0 }, replacement: { messages: [system('two')] } }
@@ -107,7 +107,7 @@ describe('the plan', () => {
 })
 
 describe('sync of a session', () => {
-  test('the prompt that the client sent last is in view, whatever came before, and wherever a restart was', async () => {
+  test('the system prompt that the client sent last is in view, whatever came before, and after any restart', async () => {
     const turn = fc.record({ prompt: fc.constantFrom('A', 'B', 'C'), restarts: fc.boolean(), undoes: fc.boolean() })
     await fc.assert(
       fc.asyncProperty(fc.array(turn, { minLength: 2, maxLength: 8 }), async turns => {
@@ -170,7 +170,7 @@ describe('the present form of a conversation', () => {
     original: { dialect: 'anthropic', value: 'new' },
   })
 
-  test('is the client’s, with edits in it; what it adds behind the ledger stays as it is', async () => {
+  test('is the client’s, with edits in it; messages after those in the ledger are unchanged', async () => {
     const session = await open()
     const talk = [user('a question'), says('a long answer'), user('another'), says('and so on')]
     await session.append(...talk)
@@ -188,7 +188,7 @@ describe('the present form of a conversation', () => {
 
   const recorded = ({ fold }: Session): Message[] => fold.entries.map(({ message }) => message!)
 
-  test('of a conversation that the client sends as it was is the view', async () => {
+  test('is the view if the client sends the conversation as it was', async () => {
     const note = { messages: [user('a note')] }
     const none = { messages: [] }
     const part = (entry: number, index = 0) => ({ type: 'part' as const, entry, part: index })
@@ -216,7 +216,7 @@ describe('the present form of a conversation', () => {
     }
   })
 
-  test('has whole what the provider clears itself', async () => {
+  test('has the whole results that the provider clears itself', async () => {
     const talk: Message[] = [
       user('go'),
       { role: 'assistant', parts: [{ type: 'tool-call', id: 'c', name: 'bash', input: {} }] },
@@ -248,7 +248,7 @@ describe('the present form of a conversation', () => {
     assert.deepEqual(sent(), shown(session.fold))
   })
 
-  test('of a conversation without the system prompt lacks it, and of one with it has it as it is now', async () => {
+  test('has the current system prompt if the client sends one, and none otherwise', async () => {
     const session = await open()
     const talk = [system('Be brief.'), user('a question'), says('a long answer')]
     await session.append(...talk)
@@ -268,7 +268,7 @@ describe('the present form of a conversation', () => {
     assert.deepEqual(inPresentFormUpTo(session.fold, talk.slice(0, 1)), talk.slice(0, 1))
   })
 
-  test('is made of the same objects again, until the edits of a message change', async () => {
+  test('has the same objects until the edits of a message change', async () => {
     const session = await open()
     const talk = [user('a question'), says('a long answer')].map(marked)
     await session.append(...talk)

@@ -28,7 +28,7 @@ const choice: fc.Arbitrary<Choice> = fc.record({
   b: fc.double({ min: 0, max: 0.999, noNaN: true }),
 })
 
-test('at every call the map and the sums are those of a fold of what came before', () => {
+test('at every call the map and the sums equal those of a fold of the earlier events', () => {
   fc.assert(
     fc.property(session, fc.array(choice, { minLength: 30, maxLength: 30 }), (messages, choices) => {
       const events = ledgerOf(messages, choices)
@@ -58,7 +58,7 @@ test('at every call the map and the sums are those of a fold of what came before
   )
 })
 
-test('a timeline that follows a growing ledger is the same as one that reads it at once', () => {
+test('a timeline that follows a growing ledger equals one that reads it at once', () => {
   fc.assert(
     fc.property(session, fc.array(choice, { minLength: 30, maxLength: 30 }), (messages, choices) => {
       const events = ledgerOf(messages, choices)
@@ -76,7 +76,7 @@ test('a timeline that follows a growing ledger is the same as one that reads it 
   )
 })
 
-describe('what a call cost', () => {
+describe('a call of the timeline', () => {
   const long = 'word '.repeat(2000)
   const say = (role: Message['role'], text: string, at: number): Placed['event'] => ({
     type: 'entry',
@@ -98,7 +98,7 @@ describe('what a call cost', () => {
     saved: 2499,
   }
 
-  test('without edits is the same with and without us', () => {
+  test('without edits costs the same with and without us', () => {
     const { calls } = run(
       [0, say('user', long, 0)],
       [1, say('assistant', 'a', 1)],
@@ -112,7 +112,7 @@ describe('what a call cost', () => {
     assert.equal(calls[1]!.miss, undefined)
   })
 
-  test('goes up at once when an edit breaks the prefix, with the decision as the cause, and down after it', () => {
+  test('costs more when an edit breaks the prefix, with the decision as the cause, and less after it', () => {
     const { calls } = run(
       [0, say('user', long, 0)],
       [1, say('assistant', 'a', 1)],
@@ -130,7 +130,7 @@ describe('what a call cost', () => {
     assert.ok(calls[2]!.sent.cost < calls[2]!.raw.cost)
   })
 
-  test('finds in the cache what was sent before, until the provider has forgotten it', () => {
+  test('has cache reads of earlier text, until the provider has forgotten it', () => {
     const timeline = run([0, say('user', long, 0)])
     assert.deepEqual(timeline.cacheAt(0), { tokens: 0, cold: true, lastCallAt: undefined })
     timeline.take({ seq: 1, at: 1000, event: say('assistant', 'abcd', 1000) })
@@ -143,7 +143,7 @@ describe('what a call cost', () => {
     assert.equal(timeline.cacheAt(3000).tokens, 1000 + 2500)
   })
 
-  test('was made when the last message was said, and answered when the answer came', () => {
+  test('has the time of the last message, and of the answer', () => {
     const { calls } = run(
       [3, say('assistant', 'hello', 3)],
       [5, say('user', 'a', 5)],
@@ -174,7 +174,7 @@ describe('what a call cost', () => {
     )
   })
 
-  test('is cold when the pause is longer than the provider remembers, and not before', () => {
+  test('is on a cold cache only after a pause longer than the lifetime', () => {
     const after = (pause: number) =>
       run(
         [0, say('user', long, 0)],
@@ -186,7 +186,7 @@ describe('what a call cost', () => {
     assert.deepEqual(after(model.ttl + 1).calls[1]!.miss?.lost, 2500 + 1000)
   })
 
-  test('has the last change as its cause where no decision says one, undoing and redoing too', () => {
+  test('has the last change as the cause of a miss without a decision, undo and redo included', () => {
     const events = (...more: Event[]): [number, Event][] => [
       [0, say('user', long, 0)],
       [1, say('assistant', 'a', 1)],
@@ -217,7 +217,7 @@ describe('what a call cost', () => {
     assert.deepEqual(byEngine[1]!.sent, byEngine[1]!.raw, 'what the client itself changed is lost without us, too')
   })
 
-  test('that the client changed itself is lost without our edits, too', () => {
+  test('has a miss without our edits too if the client changed the prefix itself', () => {
     const { calls } = run(
       [0, say('user', long, 0)],
       [1, say('assistant', 'a', 1)],
@@ -233,7 +233,7 @@ describe('what a call cost', () => {
     assert.equal(calls[2]!.raw.cached, 1000 + 5001 - 2502)
   })
 
-  test('is estimated where only the answer was reported, with the answer as it was', () => {
+  test('is estimated if only the answer was reported, with the reported answer', () => {
     const { calls } = run(
       [0, say('user', long, 0)],
       [1, say('assistant', 'a', 1)],
@@ -245,7 +245,7 @@ describe('what a call cost', () => {
     assert.equal(modelled, sent.cost + output)
   })
 
-  test('may write a cache that lasts longer: the latest write says which', () => {
+  test('uses the longer lifetime if the latest write has it', () => {
     const timeline = run([0, say('user', long, 0)], [1, say('assistant', 'a', 1)])
     const wrote = (usage: Usage) => {
       const seq = timeline.length
@@ -266,7 +266,7 @@ describe('what a call cost', () => {
     )
   })
 
-  test('says only what there is to say', () => {
+  test('has only the fields with a value', () => {
     const { calls } = run([0, say('user', 'a', 0)], [1, say('assistant', 'b', 1)])
     const optional = ['inherited', 'unanswered', 'miss', 'missed', 'decision', 'reported']
     assert.deepEqual(
@@ -275,7 +275,7 @@ describe('what a call cost', () => {
     )
   })
 
-  test('is no miss when an edit was undone before anything was sent', () => {
+  test('has no miss if an edit was undone before anything was sent', () => {
     const { calls } = run(
       [0, say('user', long, 0)],
       [1, say('assistant', 'a', 1)],
@@ -288,7 +288,7 @@ describe('what a call cost', () => {
     assert.equal(calls[1]!.sent.cached, 3500)
   })
 
-  test('loses what was sent behind an edit, and no more', () => {
+  test('has a miss of the text that was sent after an edit, and no more', () => {
     const at = (entry: number) => ({ type: 'part' as const, entry, part: 0 })
     const { calls } = run(
       [0, say('user', long, 0)],
@@ -307,7 +307,7 @@ describe('what a call cost', () => {
     assert.equal(theirs!.raw.cached, ours!.raw.tokens - 2, 'what the client changed is lost without our edits, too')
   })
 
-  test('finds nothing in the cache after a pause, with an edit and without it', () => {
+  test('has no cache reads after a pause, with and without an edit', () => {
     const later = 10 * MINUTE
     const { calls } = run(
       [0, say('user', long, 0)],
@@ -320,7 +320,7 @@ describe('what a call cost', () => {
     assert.ok(calls[1]!.sent.tokens < calls[1]!.raw.tokens)
   })
 
-  test('has the sentence of the planner: that of its last edits, or else the last one that it wrote', () => {
+  test("has the planner's sentence about its last edits, or else its last sentence", () => {
     const said = (...events: Event[]) => {
       const all: Event[] = [say('user', 'a', 0), say('assistant', 'b', 1), ...events, say('assistant', 'c', 3)]
       return run(...all.map((event, i): [number, Event] => [i, event])).calls.map(({ decision }) => decision)
@@ -343,12 +343,12 @@ describe('what a call cost', () => {
     )
   })
 
-  test('is estimated with the tokens of its answer where the provider reported nothing', () => {
+  test('is estimated with the tokens of its answer if the provider reported nothing', () => {
     const { calls } = run([0, say('user', 'a', 0)], [1, say('assistant', long, 1)])
     assert.equal(calls[0]!.paid.output, (2500 * model.scale * model.output) / 1e6)
   })
 
-  test('is all written after a pause, with and without us, and says so', () => {
+  test('writes everything after a pause, with and without us, and says so', () => {
     const later = 10 * MINUTE
     const { calls } = run(
       [0, say('user', long, 0)],
@@ -373,7 +373,7 @@ describe('what a call cost', () => {
     assert.deepEqual([90, 300, 47 * 60, 4 * 24 * 60].map(paused), ['90 minutes', '5 hours', '47 hours', '4 days'])
   })
 
-  test('stands beside what the provider reported, which also says how much stands before the messages', () => {
+  test("is estimated beside the provider's report, which also gives the size of system prompt and tools", () => {
     const usage = { input: 100, cacheWrite: 3900, output: 10 }
     const timeline = run(
       [0, say('user', long, 0)],
@@ -407,7 +407,7 @@ describe('a session that begins with messages of another one', () => {
     return timeline.requests
   }
 
-  test('has the title of its own first request, or of the first one where it has none', () => {
+  test('has its own first request as the title, or the first shared one if it has none', () => {
     const first = ['text 0', 'text 2', 'text 2', 'text 4', 'text 4', 'text 0']
     for (const [entries, expected] of first.entries()) {
       assert.equal(firstOf({ entries }).first, expected, `${entries} entries`)
@@ -417,7 +417,7 @@ describe('a session that begins with messages of another one', () => {
     assert.deepEqual(firstOf({ entries: 3 }).count, 3)
   })
 
-  test('has not paid for their calls', () => {
+  test('does not pay for their calls', () => {
     for (const [inherited, expected] of [
       [{ entries: 1 }, [undefined, undefined]],
       [{ entries: 2 }, [true, undefined]],
@@ -448,7 +448,7 @@ test('a pin shows in the map from the next call on', () => {
   )
 })
 
-test('usage that a door learns of before the answer is that of the answer', () => {
+test('usage that is recorded before the answer belongs to the answer', () => {
   const timeline = new Timeline({ count, model })
   const events: Event[] = [
     { type: 'entry', message: { role: 'user', parts: [{ type: 'text', text: 'word '.repeat(2000) }] } },
@@ -460,7 +460,7 @@ test('usage that a door learns of before the answer is that of the answer', () =
   assert.equal(timeline.calls[0]!.sent.tokens, Math.round(4000 / model.scale))
 })
 
-describe('a call whose answer has not come into the ledger', () => {
+describe('a call whose answer is not in the ledger yet', () => {
   const said = (role: 'user' | 'assistant', text: string): Event => {
     return { type: 'entry', message: { role, parts: [{ type: 'text', text }] } }
   }
@@ -471,7 +471,7 @@ describe('a call whose answer has not come into the ledger', () => {
     return timeline
   }
 
-  test('is a call, and the answer makes no second one of it', () => {
+  test('is a call, and its answer does not count as a second one', () => {
     const { calls: waiting } = follow(said('user', 'a'), used(500))
     assert.deepEqual([waiting.length, waiting[0]!.unanswered, waiting[0]!.paid.estimated], [1, true, false])
     const { calls } = follow(said('user', 'a'), used(500), said('assistant', 'b'), said('user', 'c'), used(600))
@@ -501,7 +501,7 @@ describe('a call whose answer has not come into the ledger', () => {
     assert.equal(timeline.calls[2]!.miss, undefined)
   })
 
-  test('is reported once more when its answer has ended: the report with the same id counts', () => {
+  test('may be reported again when its answer has ended: the later report with the same id counts', () => {
     const report = (id: string | undefined, output: number): Event => ({
       type: 'usage',
       usage: { id, input: 500, output },
@@ -513,7 +513,7 @@ describe('a call whose answer has not come into the ledger', () => {
     assert.deepEqual(outputs(report(undefined, 1), report(undefined, 30)), [1, 30])
   })
 
-  test('stays one when the client asks something else instead, or sends it again', () => {
+  test('stays one call if the client asks something else instead, or sends it again', () => {
     const { calls } = follow(said('user', 'a'), used(500), used(510), said('user', 'b'), said('assistant', 'c'))
     assert.deepEqual(
       calls.map(({ unanswered, reported }) => [unanswered, reported?.input]),
@@ -526,7 +526,7 @@ describe('a call whose answer has not come into the ledger', () => {
   })
 })
 
-test('an answer that the client wrote itself is no call, and leaves the cache as it was', () => {
+test('an answer that the client wrote itself is not a call, and does not change the cache', () => {
   const says = (role: 'user' | 'assistant', text: string): Event => {
     return { type: 'entry', message: { role, parts: [{ type: 'text', text }] } }
   }
@@ -560,7 +560,7 @@ test('an answer that the client wrote itself is no call, and leaves the cache as
   assert.deepEqual(follow(...limit, own), [])
 })
 
-describe('what the provider had cached and did not read', () => {
+describe('cached tokens that the provider did not read', () => {
   const calls = (...usages: (Usage & { after?: number; miss?: CacheMiss })[]) => {
     const timeline = new Timeline({ count, model: modelInfo('claude-sonnet-4-5'), name: 'claude-sonnet-4-5' })
     let [seq, at] = [0, 1_700_000_000_000]
@@ -576,7 +576,7 @@ describe('what the provider had cached and did not read', () => {
   const first: Usage = { cacheRead: 0, cacheWrite: 30_000 }
   const causeOf = (...usages: Parameters<typeof calls>) => calls(...usages).at(-1)!.missed
 
-  test('has the cause that the ledger tells', () => {
+  test('have the cause that the ledger shows', () => {
     assert.equal(causeOf(first, { cacheRead: 30_000, cacheWrite: 100 }), undefined)
     assert.deepEqual(causeOf(first, { cacheRead: 0, cacheWrite: 30_100 }), { cause: 'provider', tokens: 30_000 })
     assert.deepEqual(causeOf(first, { cacheRead: 0, after: 10 * MINUTE }), { cause: 'pause', tokens: 30_000 })
@@ -585,14 +585,14 @@ describe('what the provider had cached and did not read', () => {
     assert.deepEqual(causeOf(first, { cacheRead: 0, miss: told }), told)
   })
 
-  test('another model finds nothing cached, and the model of costs knows it', () => {
+  test('are all of them after a change of model, as the cost model predicts', () => {
     const [, second] = calls(first, { cacheRead: 0, cacheWrite: 30_100, model: 'claude-haiku-4-5' })
     assert.equal(second!.sent.cached, 0)
     assert.match(second!.miss!.cause, /the model before was claude-sonnet-4-5/)
   })
 })
 
-test('the numbers of a real replay are those of the measure, call by call', async () => {
+test('the numbers of a real replay equal those of the measure, call by call', async () => {
   const counter = await loadCounter()
   const messages = smallMessages()
   const timeline = new Timeline({ count: counter, model, overhead: 18_000 })
@@ -616,7 +616,7 @@ test('a session in a few numbers', async () => {
   assert.match(summary.title, /^The weekly report leaves out Sunday/)
   assert.deepEqual([summary.entries, summary.turns, summary.calls, summary.edits], [17, 1, 8, 2])
   assert.ok(summary.tokens.shown < summary.tokens.raw)
-  // The edits were made behind the last call: no call was cheaper for them, and none is said to have been.
+  // The edits were made after the last call, so no call became cheaper through them, and none is shown as cheaper.
   assert.deepEqual(summary.money.with, summary.money.without)
   assert.equal(summary.series.shown.length, 8)
   await pal.close()

@@ -15,7 +15,7 @@ const foldOf = (messages: readonly Message[]) =>
     count,
   )
 
-test('a unit is in the turn of as many answers as came before it; a result is with its call', () => {
+test('the turn of a unit is the number of earlier answers; a result is in the turn of its call', () => {
   const units = createUnits()
   extendUnits(units, foldOf([user('go'), ...bash('ls', 'a'), says('done'), user('on'), ...bash('pwd', 'b')]))
   assert.deepEqual(
@@ -53,7 +53,7 @@ test('a unit has the number of characters of its texts; a call and its result ha
   )
 })
 
-test('units that are made as a session grows are those of the whole session', () => {
+test('units made while a session grows equal those of the whole session', () => {
   fc.assert(
     fc.property(anySession, fc.nat(), (messages, pick) => {
       const [grown, whole] = [createUnits(), createUnits()]

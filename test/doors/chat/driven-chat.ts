@@ -16,7 +16,7 @@ import { runCli } from '../../../src/doors/cli/main.ts'
 import { CLI, ROOT } from '../../e2e/run-cli.ts'
 import type { Upstream } from '../../upstream.ts'
 
-/** Why tests on a pseudo-terminal are skipped; false where they run. */
+/** Why tests on a pseudo-terminal are skipped; false if they run. */
 export const NO_TERMINAL =
   spawnSync('python3', ['-c', 'import pty']).status === 0 ? false : 'there is no python3 with its pty module here'
 
@@ -30,7 +30,7 @@ let places = 0
 
 export type Place = { home: string; root: string; env: Record<string, string> }
 
-/** A home and a folder to work in that nothing else uses, with the scripted provider as the model where one is given. */
+/** A home and a working folder for one chat, with the scripted provider as the model if one is given. */
 export function freshPlace(upstream?: Upstream): Place {
   const base = join(folder, String(places++))
   const root = join(base, 'project')
@@ -45,7 +45,7 @@ export function freshPlace(upstream?: Upstream): Place {
   }
 }
 
-/** What would change how the chat looks, whom it asks, or what a test runner inside it does. */
+/** Variables that would change the look of the chat, its model, or a test runner inside it. */
 const NOT_OURS = new Set(
   'NO_COLOR FORCE_COLOR ANTHROPIC_API_KEY ANTHROPIC_BASE_URL OPENAI_API_KEY OPENAI_BASE_URL PALIMPSEST_HOME NODE_TEST_CONTEXT'.split(
     ' ',
@@ -102,12 +102,12 @@ function runHere(line: readonly string[], env: NodeJS.ProcessEnv): Running {
   return { stdin, stdout, stderr, ended, kill: () => assert.fail('a chat in this process cannot be killed') }
 }
 
-/** So that a test that waits in vain says what it saw. */
+/** A test that waits in vain reports the output. */
 const PATIENCE = 300_000
 
 export class DrivenChat {
   readonly #running: Running
-  /** Everything that came out, bytes and all. */
+  /** All output, byte for byte. */
   output = ''
   errors = ''
   readonly ended: Promise<number | string>
@@ -132,7 +132,7 @@ export class DrivenChat {
     })
   }
 
-  /** What came out, without escape sequences. */
+  /** The output without escape sequences. */
   get text(): string {
     return stripVTControlCharacters(this.output).replaceAll('\r', '')
   }
@@ -153,7 +153,7 @@ export class DrivenChat {
     this.#running.kill(signal)
   }
 
-  /** Resolves when these words appear behind those that were waited for before; rejects when the chat ends without. */
+  /** Resolves when these words appear after the words of earlier waits; rejects if the chat ends without them. */
   waitFor(words: string | RegExp): Promise<void> {
     return new Promise((resolve, reject) => {
       const fail = () =>

@@ -10,7 +10,7 @@ import * as fc from '../../property.ts'
 
 type Env = Record<string, string>
 
-/** What a turn writes; a pipe unless a terminal is asked for. */
+/** The output of a turn; in a pipe, unless a terminal is requested. */
 function shown(
   events: readonly AgentEvent[],
   { isTTY = false, columns = 80, env = {} as Env, collapsed = new Collapsed() } = {},

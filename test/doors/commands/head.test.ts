@@ -27,7 +27,7 @@ before(async () => {
   writeFileSync(HEADS, head.stdout)
 })
 
-/** A copy of the home in which somebody did something to the file. */
+/** A copy of the home with a changed file. */
 function homeAfter(attack: (db: DatabaseSync) => void): string {
   const home = join(folder, `home-${homes++}`)
   mkdirSync(home)
@@ -47,7 +47,7 @@ async function verify(home: string, ...args: string[]) {
 }
 type Found = { session: string; error: { code: string; message: string } }
 
-/** Passes without a head; with it, the session is named and the sentence says what was done. */
+/** Verifying passes without a head; with the head, it names the session and the change. */
 async function assertFoundByHead(home: string, session: string, message: RegExp): Promise<void> {
   assert.deepEqual(await verify(home), { code: 0, stderr: '', found: [] })
   const { code, found } = await verify(home, '--head', HEADS)

@@ -90,7 +90,7 @@ test('install, status, logs and uninstall work with a separate service', async (
   const before = `{ "env": { "ANTHROPIC_BASE_URL": "${upstream.url}" } } \n`
   await mkdir(dirname(settings))
   await writeFile(settings, before)
-  // No manager of services answers without a session of the user.
+  // No service manager answers outside a session of the user.
   const env = { HOME: own.home, XDG_RUNTIME_DIR: own.home, DBUS_SESSION_BUS_ADDRESS: '', PATH: process.env['PATH']! }
   const cli = (...args: string[]) => spawnCli(args, { env, cwd: own.home })
   const unsure = await cli('install', 'claude')

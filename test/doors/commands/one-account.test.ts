@@ -12,7 +12,7 @@ import { runCli } from '../../cli.ts'
 const folder = await mkdtemp(join(tmpdir(), 'palimpsest-account-'))
 after(() => rm(folder, { recursive: true, force: true }))
 const home = join(folder, '.agent')
-/** Prices of nobody: what is priced by the table cannot come to the same sum. */
+/** Prices that no model has: a price from the table cannot give the same sum. */
 const MODELS = { 'claude-sonnet-4-5': { input: 1000, output: 0 }, 'claude-haiku-4-5': { input: 7, output: 0 } }
 await writeFile(join(folder, 'palimpsest.json'), JSON.stringify({ models: MODELS }))
 

@@ -30,7 +30,7 @@ test('an invalid option is refused with the allowed values', async () => {
   for (const [values, message] of wrong) await assert.rejects(plannerFrom(values, { usual: 'thrifty' }), { message })
 })
 
-/** Nine calls, and the reminders of the goal and the moved results that the view has then. */
+/** Nine calls; returns the reminders of the goal and the moved results in the view. */
 async function worked(session: Session): Promise<{ anchors: number; moved: number }> {
   await session.append({ role: 'user', parts: [{ type: 'text', text: 'Mend the build.' }] })
   for (let i = 0; i < 9; i++) {

@@ -83,7 +83,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** What every transport must do. */
+/** Tests for every transport. */
 async function exercise(client: Client, { root }: { root: string }): Promise<void> {
   const { tools } = await client.listTools()
   const names = tools.map(({ name }) => name)
@@ -235,7 +235,7 @@ describe('palimpsest mcp on stdin and stdout', () => {
       assert.deepEqual(line!.annotations, { audience: ['user'] })
       assert.match(await asked.promise, /mcp proposes to change your memory block 'goals': She said so\.[\s\S]*\{\+fly/)
       const newest = async () => (await memory.proposals('ada', { limit: 1 }))[0]?.state
-      // The decision is taken while other calls are answered.
+      // The user decides while other calls are answered.
       for (let calls = 0; calls < 500 && (await newest()) !== state; calls++) await client.listTools()
       assert.equal(await newest(), state)
       assert.equal((await memory.block('ada', 'goals'))?.body, body)
@@ -267,7 +267,7 @@ describe('palimpsest mcp on stdin and stdout', () => {
     const lines = Array.from({ length: 20_000 }, (_, i) => `line ${i + 1} of the build`)
     assert.equal(whole, [...lines, '[exit code 3]'].join('\n'))
     assert.equal((await call(client, 'recall', { text: id, session: `${session}-no` })).isError, true)
-    // The client's own session follows its messages, and has got none.
+    // The client's own session follows the client's messages, and there are none.
     await using pal = await openPalimpsest({ home })
     assert.equal((await pal.session('fix login')).fold.entries.length, 3)
     const hits = await pal.recall('line 10000 of the build')

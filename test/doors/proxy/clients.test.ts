@@ -32,7 +32,7 @@ type World = {
   front: Front
   pal: Palimpsest
   home: string
-  /** What the agent sent, in order. */
+  /** The requests of the agent, in order. */
   received: { path: string; headers: Pick<Headers, 'get'>; body: string }[]
   faults: string[]
   [Symbol.asyncDispose](): Promise<void>
@@ -77,7 +77,7 @@ async function runClient(client: Client, { front, home }: World) {
   return runPrompt(client, place, { ...ASK, model })
 }
 
-/** A model that builds one part after the other, thinks about each, and then is done. */
+/** A model that builds one part after the other, thinks about each, and then ends. */
 function building(rounds: number, usage?: Turn['usage']): (received: Received) => Turn {
   let part = 0
   return received => {
@@ -155,7 +155,7 @@ const TOO_LONG = {
   },
 }
 
-/** A model behind a bad line: overloaded once, broken off once, with a call of a tool that is not there, and narrow. */
+/** A model on a bad connection: one overload, one cut stream, a call of a missing tool, and a small window. */
 function troubled(rounds: number, room: number, cuts: boolean) {
   const answers = building(rounds)
   const seen = { refused: 0, requests: 0 }
@@ -192,7 +192,7 @@ for (const one of USUAL) {
   )
 }
 
-/** A model that runs one command, asks our own tool about it, and is done. */
+/** A model that runs one command, asks our own tool about it, and ends. */
 function recalling(): (received: Received) => Turn {
   let round = 0
   return received => {
@@ -217,12 +217,12 @@ for (const one of USUAL) {
     const last = world.upstream.requests.filter(received => shellCall(received, 'sh build.sh 1 250')).at(-1)!.body
     assert.match(last, /\d hits?, \d+ of them not in view/)
     assert.equal(last.split('The user likes short answers.').length, 2)
-    // The client's own words about it are in the ledger, and nowhere else.
+    // The client's own error is in the ledger, and nowhere else.
     assert.ok(world.received.some(({ body }) => !body.includes('of them not in view') && /recall/.test(body)))
   })
 }
 
-/** Those that compact by themselves when they read that the window fills, and then do not stop any more. */
+/** Agents that compact by themselves when they read that the window fills, and then never stop. */
 for (const one of USUAL.filter(({ program }) => program === 'codex' || program === 'opencode')) {
   clientTest(`${one.name} is spared its own compaction when the provider counts high`, one, async client => {
     const answers = building(40)
@@ -243,7 +243,7 @@ for (const one of USUAL.filter(({ program }) => program === 'codex' || program =
 
 const SDK = join(CLIENTS, 'node_modules', '@google', 'genai', 'dist', 'node', 'index.mjs')
 
-/** A chat of Google's SDK that answers every call; gives what the model said last. */
+/** A chat of Google's SDK that answers every call; returns the last text of the model. */
 async function sdkChat(url: string): Promise<string> {
   const { GoogleGenAI } = await import(pathToFileURL(SDK).href)
   const ai = new GoogleGenAI({ apiKey: 'dummy', httpOptions: { baseUrl: `${url}/gemini` } })

@@ -14,7 +14,7 @@ import { CLI, saidUntil, spawnCli } from '../../e2e/run-cli.ts'
 const base = mkdtempSync(join(tmpdir(), 'palimpsest-doors-'))
 after(() => rmSync(base, { recursive: true, force: true }))
 
-/** A provider that says what it was asked, streaming where that was wanted. */
+/** A provider that repeats the request to it, and streams if that was requested. */
 async function startProvider(answerTo = (url: string): object => ({ asked: url, content: [] })) {
   const seen: { url: string; body: string; headers: Record<string, unknown> }[] = []
   const server = createServer(async (request, response) => {
@@ -36,7 +36,7 @@ async function startProvider(answerTo = (url: string): object => ({ asked: url, 
   return { url, seen, [Symbol.asyncDispose]: close }
 }
 
-/** `palimpsest serve` until the test is over. */
+/** Runs `palimpsest serve` until the test ends. */
 async function startServe(name: string, upstream: string, args: string[] = []) {
   const home = join(base, name)
   const upstreams = ['anthropic', 'openai', 'gemini'].flatMap(of => [`--${of}-upstream`, upstream])
@@ -110,7 +110,7 @@ describe('palimpsest serve', () => {
 
   test("with a required token, agents send it beside the provider's key", async () => {
     await using provider = await startProvider()
-    // Beyond loopback there is no way to switch it off.
+    // Beyond loopback it cannot be switched off.
     await using server = await startServe('beyond', provider.url, ['--host', '0.0.0.0'])
     const [, , body] = ASKED[0]!
     const ask = (headers: Record<string, string>) =>
@@ -139,7 +139,7 @@ describe('palimpsest serve', () => {
   })
 })
 
-/** A program of that name that says what it was given and asks once, where it was told to. */
+/** A program of that name that makes one request, and prints its base URLs and arguments. */
 function fakeAgent(folder: string, name: string, ask: string): void {
   const script = `#!${process.execPath}
 const given = Object.fromEntries(Object.entries(process.env).filter(([key]) => /BASE/.test(key)))

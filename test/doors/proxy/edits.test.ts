@@ -8,7 +8,7 @@ import { type Setup, setUp } from './setup.ts'
 const MARK = { type: 'ephemeral' }
 const HEADERS = { 'x-palimpsest-session': 'one', 'content-type': 'application/json' }
 
-/** A body as no SDK would space it, with everything that must come back as it was. */
+/** A body with spacing that no SDK would use, and with everything that must come back unchanged. */
 const ANTHROPIC = `{ "model": "claude-sonnet-4-5", "max_tokens": 1e3, "stream": false,
   "system": [ { "type": "text", "text": "Be brief.", "cache_control": {"type":"ephemeral","ttl":"1h"} } ],
   "tools": [ { "name": "bash", "input_schema": { "type": "object" }, "defer_loading": true } ],
@@ -100,7 +100,7 @@ for (const { path, body, target } of CASES) {
     const later: Target[] = [target, { type: 'part', entry: 4, part: 0 }]
     let last = body
     for (let turn = 0; turn < 6; turn++) {
-      // Edits come in between; most turns have none that is new.
+      // Edits come in between; in most turns none is new.
       if (turn % 3 === 0) await edited(it, later[turn / 3]!, 'cleared')
       last = goOn(last, `question ${turn}`)
       await send(it, path, last)
