@@ -29,7 +29,7 @@ export type Place = { session: string; message: number }
 export type Engine = {
   /** Opens a session before it is searched. */
   open?(session: string): Promise<void>
-  /** Finds in one session, or in all where none is named. */
+  /** Searches one session, or all if none is named. */
   find(query: string, options: { session?: string; limit: number }): Promise<Place[]>
   close(): Promise<void>
   /** The size of the index without the texts, if it is known. */

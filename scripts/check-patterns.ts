@@ -51,7 +51,7 @@ export async function checkPatterns(): Promise<{ checked: number; problems: stri
   return { checked: texts.size, problems }
 }
 
-/** The literals of a file; and where it builds a pattern inside a function. */
+/** The literals of a file, and the places where it builds a pattern inside a function. */
 export function patternsIn(file: string, text: string): { found: Pattern[]; refused: string[]; builds: boolean } {
   const found: Pattern[] = []
   const refused: string[] = []

@@ -112,7 +112,7 @@ function outcome(test: string, variables: Record<string, string>, patience?: num
       stop()
     }
     const timer = patience === undefined ? undefined : setTimeout(end, patience)
-    // A change may make a test run for ever, also after this program was stopped.
+    // A change may make a test run for ever, even after this program was stopped.
     process.once('exit', stop)
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       if (/^ *not ok /m.test(text)) stop()

@@ -112,7 +112,7 @@ export function hasCompiler(): boolean {
   return process.platform === 'linux' && spawnSync('cc', ['--version']).status === 0
 }
 
-/** Where scripts/embedding.sh puts a model; undefined where it has not. */
+/** The folder in which scripts/embedding.sh has put a model; undefined if there is none. */
 export function embeddingFolder(): string | undefined {
   const folder = cached('PALIMPSEST_EMBEDDING', 'embedding')
   return existsSync(join(folder, 'model.onnx')) ? folder : undefined

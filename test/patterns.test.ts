@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { patternsIn, verdictOn } from '../scripts/check-patterns.ts'
 
-test('the check finds quadratic, cubic and exponential patterns, also after lookarounds', async () => {
+test('the check finds quadratic, cubic and exponential patterns, even after lookarounds', async () => {
   for (const source of ['\\s+$', '(a|aa)+b', '^(a+)+$', '\\s*[\\r\\n]\\s*', '(?!b)\\s+#.*$'])
     assert.match(await verdictOn({ source, flags: '' }), /polynomial|exponential/, source)
   assert.equal(await verdictOn({ source: '^\\s*#', flags: '' }), '')

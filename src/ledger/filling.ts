@@ -54,7 +54,7 @@ export type NewSegment = {
 
 /** The part of a store that filling uses. */
 export interface IndexTables {
-  /** How far a session is indexed; undefined where there is no such session. */
+  /** How far a session is indexed; undefined if there is no such session. */
   done(key: number): Now<Done | undefined>
   setDone(key: number, done: Done): Now<void>
   groupOf(key: number): Now<string>

@@ -133,7 +133,7 @@ function keyBehind(mark: string, key: string): string {
   return spelling.replace(/~(..)/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 }
 
-/** The value with other keys, in their order; itself where none changes. */
+/** The value with other keys, in their order; the same object if no key changes. */
 export function renameKeys(value: Record<string, unknown>, rename: (key: string) => string): Record<string, unknown> {
   const keys = Object.keys(value)
   if (keys.every(key => rename(key) === key)) return value

@@ -65,7 +65,7 @@ function isApart({ target }: Proposal, others: readonly Proposal[]): boolean {
 const WARN = 'warn'
 
 /**
- * Warns once before each summary, after the last message. Adds no warning when another message was inserted there, also
+ * Warns once before each summary, after the last message. Adds no warning if another message was inserted there, even
  * when the same view is asked for again.
  */
 function startWarning(budget: number, from: number) {

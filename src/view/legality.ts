@@ -248,7 +248,7 @@ function refusesBareReasoning(dialect: Dialect | undefined): dialect is 'openai-
   return dialect === 'openai-responses' || dialect === 'openai-chat'
 }
 
-/** The texts that an edit has emptied and that reasoning led to, where nothing else is left of that. */
+/** The texts that an edit has emptied, if reasoning led to them and nothing else of its result is left. */
 export function hangingIn({ role, parts }: Message, dialect: Dialect | undefined): Part[] {
   if (role !== 'assistant' || !refusesBareReasoning(dialect)) return []
   return parts.filter((part, i) => {

@@ -60,7 +60,7 @@ test('a * in a pattern matches no character that ends a shell command', () => {
   )
 })
 
-test('questions are asked one at a time, also when calls run at once', async () => {
+test('questions are asked one at a time, even when calls run at once', async () => {
   let open = 0
   let most = 0
   const calls = ['echo a', 'echo b', 'echo c'].flatMap(command => run(command).calls)

@@ -22,7 +22,7 @@ test('a passage in the summary is kept by the client', async () => {
   assert.equal(across.reachBack.client, 1)
 })
 
-test('a re-fetch after a compaction is counted, also if the planner still had the text in view', async () => {
+test('a re-fetch after a compaction is counted, even if the planner still had the text in view', async () => {
   const { fetchedAgain } = await compareWithClient(chain('This goes on from before.'))
   assert.equal(fetchedAgain.results, 1)
   assert.equal(fetchedAgain.stillInThrifty, 1)

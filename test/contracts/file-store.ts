@@ -6,7 +6,7 @@ import type { HomeFiles } from '../../src/files/store.ts'
 
 /** `open` gives the same home each time, as another process would open it. */
 export function checkFileStore(name: string, open: () => Promise<HomeFiles>): void {
-  test(`${name}: a text is read with its version, also after reopening`, async () => {
+  test(`${name}: a text is read with its version, even after reopening`, async () => {
     const [one, two] = [await open(), await open()]
     const text = 'Grüße 🜂\r\nsecond line\n'
     assert.equal(await one.of('ada').read('overflow/a.txt'), undefined)

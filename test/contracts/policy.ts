@@ -71,7 +71,7 @@ export function policyContract(make: () => PlannerFactory, { acts = true, runs =
       if (acts) assert.ok(first.length > 0, 'it did something')
     })
 
-    test('asked again, also after a restart, it proposes nothing more', async () => {
+    test('asked again, even after a restart, it proposes nothing more', async () => {
       const home = join(folder, 'again')
       const messages = coding(40)
       const policy = make()

@@ -28,7 +28,7 @@ const base = mkdtempSync(join(tmpdir(), 'palimpsest-modes-'))
 after(() => rmSync(base, { recursive: true, force: true }))
 const modeOf = (path: string) => statSync(path).mode & 0o777
 
-/** Every file under a folder that somebody else could open, were the folders above it open. */
+/** Every file under a folder that another user could open if the folders above it were open. */
 function wide(folder: string): string[] {
   return globSync('**/*', { cwd: folder, withFileTypes: true })
     .filter(entry => entry.isFile())
@@ -38,7 +38,7 @@ function wide(folder: string): string[] {
 }
 
 describe('files of a home', { skip }, () => {
-  test('have mode 0600 even with umask 0, also while they are open', async () => {
+  test('have mode 0600 even with umask 0, even while they are open', async () => {
     const umask = process.umask(0)
     const served = await startWholeServer()
     try {

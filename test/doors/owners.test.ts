@@ -115,7 +115,7 @@ describe('session names are separate for each owner', () => {
     assert.ok(made)
     const again = { ...chat('another plan'), model: 'default' }
     const second = { 'x-openwebui-chat-id': 'c2' }
-    // The name is known to whoever knows the rule: made before bob's chat begins.
+    // Anyone who knows the rule knows this name, so it is taken before bob's chat begins.
     const { createHash } = await import('node:crypto')
     const digest = createHash('sha256')
       .update(JSON.stringify(['bob', 'c2']))

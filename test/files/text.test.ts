@@ -15,7 +15,7 @@ import {
 import * as fc from '../property.ts'
 
 describe('bytes', () => {
-  test('that are UTF-8 are read, also with a byte order mark', () => {
+  test('that are UTF-8 are read, even with a byte order mark', () => {
     assert.equal(decodeText(Buffer.from('\uFEFFé\r\n'), 'f'), '\uFEFFé\r\n')
     assert.equal(decodeText(Buffer.from([]), 'f'), '')
   })

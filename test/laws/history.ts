@@ -1,6 +1,6 @@
 /**
  * The generated history of a session: entries are appended, calls are answered now, later or never, and edits of every
- * kind are tried at any time, also during open calls, undone and redone in any order.
+ * kind are tried at any time, even during open calls, undone and redone in any order.
  *
  * After every operation the session is reopened from its ledger and compared with the one in memory and with the view
  * by definition (reference.ts). Every view is legal, no undo is refused, and an entry without edits is in view. Recall,
@@ -116,7 +116,7 @@ class Life {
     }
   }
 
-  /** Undoes every active edit, also the engine's, in any order: none is refused. */
+  /** Undoes every active edit, including the engine's, in any order: none is refused. */
   async undoAll(order: readonly number[]): Promise<void> {
     for (let n = 0; ; n++) {
       const active = this.#session.edits().filter(record => record.active)

@@ -67,7 +67,7 @@ function note(applied: Applied[], event: Event, edits: readonly Edit[]): void {
     )
 }
 
-/** The fold gives the same incrementally and from scratch, also after a round trip through JSON. */
+/** The fold gives the same incrementally and from scratch, even after a round trip through JSON. */
 export function assertSameAsFromScratch(fold: Fold, events: readonly Event[]): void {
   const wire: Event[] = parseJson(JSON.stringify(events))
   const fresh = foldAll(

@@ -41,7 +41,7 @@ const history = fc.record({
   interrupted: fc.nat(20),
 })
 
-test('a copy has every session, fork, event and removed session of the source, also on a second run', () =>
+test('a copy has every session, fork, event and removed session of the source, even on a second run', () =>
   fc.assert(
     fc.asyncProperty(history, async ({ sessions, removed, interrupted }) => {
       const [from, to] = [new SqliteLedger(':memory:'), new SqliteLedger(':memory:')]

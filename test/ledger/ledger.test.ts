@@ -38,7 +38,7 @@ test('a ledger that has loaded or caught up can append, another one comes too la
   )
 })
 
-test('a kept head is found in the chain, also after more appends; a wrong one is not', async () => {
+test('a kept head is found in the chain, even after more appends; a wrong one is not', async () => {
   const { store, writer } = await written()
   const kept = { session: 'a', ...writer.head }
   await writer.append([said('four')], 2)

@@ -247,7 +247,7 @@ test('the server of schema 1 keeps its tokens and owners', async () => {
   await store.close()
 })
 
-test('a failed step leaves the file unchanged, also for other processes', () => {
+test('a failed step leaves the file unchanged, for other processes too', () => {
   const path = join(freshHome(), 'x.sqlite')
   const first = [['first', 'CREATE TABLE a (x); INSERT INTO a VALUES (1)']] as const
   new SqliteFile(path, { migrations: first }).close()

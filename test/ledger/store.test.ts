@@ -5,7 +5,7 @@ import { SqliteLedger } from '../../src/ledger/sqlite.ts'
 import { earlyOf, noSession, toRow, toSession } from '../../src/ledger/store.ts'
 import { storeWith } from './store-with.ts'
 
-test('an event is read from its row, also without its body, or with its number in the key', () => {
+test('an event is read from its row, even without its body, or with its number in the key', () => {
   const row = { seq: '3', type: 'entry', at: '7', hash: 'h', light: '{}', body: '{"a":1}' }
   const event = { seq: 3, type: 'entry', at: 7, hash: 'h', light: '{}', body: '{"a":1}' }
   assert.deepEqual(toRow(row), event)

@@ -122,7 +122,7 @@ describe('closing', () => {
     }
   })
 
-  test('refuses every later write, also through the early store', async () => {
+  test('refuses every later write, even through the early store', async () => {
     const ledger = new ThreadedLedger(join(folder, 'late.sqlite'))
     const { store: early } = ledger.early()
     await early.close()

@@ -42,7 +42,7 @@ const stateOf = async ({ memory }: Opened, user = 'ann') => ({
   proposals: await memory.proposals(user),
 })
 
-test("a user's blocks, also removed ones, have all versions, and an open proposal can be approved", async () => {
+test("a user's blocks, including removed ones, have all versions, and an open proposal can be approved", async () => {
   const [from, to] = [await filled(), open()]
   const first = await copied(from, to)
   assert.deepEqual(await stateOf(to), await stateOf(from))

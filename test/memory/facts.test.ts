@@ -28,7 +28,7 @@ async function withMemory(work: (memory: Memory) => Promise<void>): Promise<void
   await memory.close()
 }
 
-test('facts with the same words in the same order are the same, also with other endings; a negation is different', () => {
+test('facts with the same words in the same order are the same, even with other endings; a negation is different', () => {
   assert.ok(saySame('Always run the tests before committing.', 'run the tests always before you commit') === false)
   assert.ok(saySame('Always run the tests before committing.', '- always run tests before you commit'))
   assert.ok(saySame('Uses Node 22 (valid until 2026-01-01)', 'uses node 22'))

@@ -196,7 +196,7 @@ test("an agent reads its user's blocks, proposes under its own name, and gets no
   assert.throws(() => memory.forAgent('', 'tutor'), { code: 'INVALID_INPUT' })
 })
 
-test('ids of versions sort by time, also within a millisecond, and have only letters and digits', async () => {
+test('ids of versions sort by time, even within a millisecond, and have only letters and digits', async () => {
   assert.ok(newId(1) < newId(2) && newId(35) < newId(36) && newId(Date.now()) < newId(Date.now() + 1))
   assert.match(newId(Date.now()), /^[0-9a-z]{17}$/)
   const memory = await goals('one\n', { clock: () => 7 })

@@ -50,7 +50,7 @@ test('a piece has as many tokens as the definition gives, for any order of the t
   )
 })
 
-test('a long piece is counted like a short one, also with characters of three bytes', () => {
+test('a long piece is counted like a short one, even with characters of three bytes', () => {
   const tokens = [...BYTES, 'aa']
   const ranks = new Map(tokens.map((token, rank) => [token, rank]))
   const pairs = new BytePairs(packed(tokens))

@@ -20,7 +20,7 @@ test('anything thrown has a message', () => {
   assert.deepEqual([new RangeError('a'), 'b', 7, undefined].map(messageOf), ['a', 'b', '7', 'undefined'])
 })
 
-test('our errors are recognised by name, also those of another copy of the package', () => {
+test('our errors are recognised by name, including those of another copy of the package', () => {
   assert.ok(isPalimpsestError(new PalimpsestError('STORE_FULL', 'x')))
   assert.ok(isPalimpsestError(Object.assign(new Error('x'), { name: 'PalimpsestError', code: 'STORE_FULL' })))
   assert.ok(!isPalimpsestError(Object.assign(new Error('x'), { code: 'ENOENT' })))

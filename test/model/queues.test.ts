@@ -7,7 +7,7 @@ import { firstIndex } from '../../src/model/first-index.ts'
 import { Queues } from '../../src/model/queues.ts'
 import * as fc from '../property.ts'
 
-test('tasks under one key run in the order of the requests, also after errors; other keys do not wait', async () => {
+test('tasks under one key run in the order of the requests, even after errors; other keys do not wait', async () => {
   const queues = new Queues()
   const done: string[] = []
   const held = Promise.withResolvers<void>()

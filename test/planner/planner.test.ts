@@ -105,7 +105,7 @@ test('an edit is free in a cold cache and due in a full window, and a small batc
   assert.equal(dueReason(cut, { ...base, cold: false }, { ...calm, overBand: 1100 }), undefined)
 })
 
-test('lost reasoning of the running turn has a price, also in a cold cache, and long turns can pay it', () => {
+test('lost reasoning of the running turn has a price, even in a cold cache, and long turns can pay it', () => {
   const cut = { freed: 30_000, rewritten: 20_000, net: 1, running: 2000 }
   const base = { model: prices, horizon: 50, quote: 0, whole: 0, thought: 5 }
   const calm = { pressure: false, growth: 50, batch: 1 }

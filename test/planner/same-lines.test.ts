@@ -80,7 +80,7 @@ describe('text that is no longer shown', () => {
     index.delete('b.ts')
   })
 
-  test('ends a block: lines behind a pointer do not count', () => {
+  test('ends a block: lines after a pointer do not count', () => {
     const index = indexOf(['a.ts', [...lines(0, 5), null, ...lines(6, 20)]])
     const pointed = point(index, lines(0, 20))!
     assert.deepEqual(pointed.text.split('\n').slice(0, 3), [

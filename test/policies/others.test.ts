@@ -138,7 +138,7 @@ describe('images', () => {
     assert.deepEqual(results.slice(0, 3), [stub, stub, 'the page\n<image>'])
   })
 
-  test('their bytes are limited too, also in user messages', async () => {
+  test('their bytes are limited too, even in user messages', async () => {
     const session = await openWith([images({ bytes: 5_000 })])
     const message: Message = { role: 'user', parts: [{ type: 'text', text: 'look' }, image(3_000)] }
     await play(session, message, says('I see'), ...shot(1_500))

@@ -140,8 +140,8 @@ export function opened(signature: unknown): Seal | undefined {
 }
 
 /**
- * Whether reasoning is where it was produced: the same words before it, and of the reasoning before it nothing missing
- * but the oldest.
+ * Whether reasoning is where it was produced: the words before it are the same, and of the reasoning before it only the
+ * oldest may be missing.
  */
 export function holds({ prefix, before }: Seal, now: { prefix: string; before: readonly string[] }): boolean {
   const rest = before.slice(before.length - now.before.length)

@@ -56,7 +56,7 @@ const without = (messages: Json[], ...gone: [number, number][]) =>
       : message.content,
   }))
 
-test('history that only grows is accepted, also with other cache marks and spellings', async () => {
+test('history that only grows is accepted, even with other cache marks and spellings', async () => {
   await using it = await begun()
   const marked = structuredClone(it.messages)
   marked[2].content = [{ ...marked[2].content[0], content: [{ type: 'text', text: 'result 0' }], cache_control: MARK }]

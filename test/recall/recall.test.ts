@@ -174,7 +174,7 @@ test('a home of an earlier version is indexed in steps, and a search meanwhile r
   await store.close()
 })
 
-test('appended text is in the index when the store is closed, also by the thread', async () => {
+test('appended text is in the index when the store is closed, even by the thread', async () => {
   for (const Store of [SqliteLedger, ThreadedLedger]) {
     const path = join(folder, `${Store.name}.sqlite`)
     const store = new Store(path)
@@ -230,7 +230,7 @@ test('Chinese, Japanese, Thai and Korean are found by words and by a single char
   assert.equal(await first('스크립트는 어디에'), 4, 'with another ending')
 })
 
-test('words of a removed session are gone from the index, also as substrings', async () => {
+test('words of a removed session are gone from the index, even as substrings', async () => {
   const path = join(folder, 'removed.sqlite')
   const store = new SqliteLedger(path, { indexes: false })
   const pal = await openPalimpsest({ home: folder, store, config: false })

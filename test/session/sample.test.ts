@@ -106,7 +106,7 @@ test("its agent's proposals wait in an empty memory, once, and never in a memory
   await memory.close()
 })
 
-test('the sample has the age of its events, also when it is opened again', async () => {
+test('the sample has the age of its events, even when it is opened again', async () => {
   await using pal = await openPalimpsest({ home: ':memory:', config: false })
   const events = await (await openSample(pal)).events()
   await openSample(pal)

@@ -11,7 +11,7 @@ import * as fc from '../property.ts'
 
 const user = (text: string): Message => ({ role: 'user', parts: [{ type: 'text', text }] })
 
-test('trying an event and reversing it changes nothing, also for later events', () => {
+test('trying an event and reversing it changes nothing, not even for later events', () => {
   const target: fc.Arbitrary<Target> = fc.oneof(
     fc.record({ type: fc.constant('part' as const), entry: fc.nat(3), part: fc.constant(0) }),
     fc.record({ type: fc.constant('part' as const), entry: fc.nat(3), part: fc.constant(0), leaf: fc.constant(0) }),

@@ -14,7 +14,7 @@ async function makeMemory() {
   return { ...box, say: (input: Record<string, unknown>) => box.run(memory, input) }
 }
 
-test('text editor: view numbers the lines, also of a range', async () => {
+test('text editor: view numbers the lines, of a range too', async () => {
   const { run, put } = await makeSandbox()
   await put('a.py', 'one\ntwo\nthree\nfour')
   assert.equal((await run(editor, { command: 'view', path: 'a.py' })).text, '1: one\n2: two\n3: three\n4: four')

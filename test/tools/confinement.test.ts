@@ -108,7 +108,7 @@ test('links inside the root work, and stay links', async () => {
   assert.equal((await run(readFile, { path: 'file' })).text, 'two')
 })
 
-test('absolute paths inside the root work, also through a linked root', async () => {
+test('absolute paths inside the root work, even through a linked root', async () => {
   const box = await makeSandbox()
   await box.put('notes.txt', 'one')
   const linked = `${box.root}-link`

@@ -199,7 +199,7 @@ test('read_file gives plain text, and a note on how to continue', async () => {
   })
 })
 
-test('read_file is limited in characters, also within a line', async () => {
+test('read_file is limited in characters, even within a line', async () => {
   const { run, put } = await makeSandbox()
   await put('wide.txt', `${'x'.repeat(30_000)}\n`.repeat(3))
   await put('huge.txt', '😀'.repeat(200_000))

@@ -44,7 +44,7 @@ function mapOf(...messages: Message[]) {
   }
 }
 
-/** Each bar as its place, what is shown of it, and the edits that show. */
+/** Each bar as its place, its shown tokens, and its edits. */
 const stand = (bars: readonly Bar[]) =>
   bars.map(({ entry, part: index, shown, edits }) => [`${entry}.${index ?? '+'}`, shown, edits.join()].join(' ').trim())
 

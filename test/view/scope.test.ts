@@ -36,7 +36,7 @@ function stateOf(messages: readonly Message[], more: readonly Event[] = []) {
   )
 }
 
-/** The code of a refusal, with the rule where it has one. */
+/** The code of a refusal, with the rule if it has one. */
 function refusal(fold: ReturnType<typeof stateOf>, edits: readonly Edit[], model = PLAIN): string | undefined {
   try {
     assertAllowed(fold, edits, model)

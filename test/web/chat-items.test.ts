@@ -52,7 +52,7 @@ test('streamed items look the same when they are loaded later', () => {
   assert.deepEqual(streamed, read)
 })
 
-test('a question is open until it is answered, also that of a subagent', () => {
+test('a question is open until it is answered, including that of a subagent', () => {
   const asked: AgentEvent[] = [
     { type: 'call', id: 'c1', name: 'run_command', input: { command: 'ls' } },
     { type: 'approval', id: 'c1', name: 'run_command', question: 'Run ls?' },

@@ -137,7 +137,7 @@ function attempt({ url, method, headers, body, signal }: Outgoing): Promise<Exch
 }
 
 /**
- * The headers with the end of the body in them. Node sends the body of a DELETE bare if nothing says where it ends, and
+ * The headers, including one that says where the body ends. Without it Node sends the body of a DELETE unframed, and
  * the provider would take it for another request on a connection that all users share.
  */
 function framed(headers: Outgoing['headers'], body: Outgoing['body']): Outgoing['headers'] {

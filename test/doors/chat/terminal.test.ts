@@ -80,7 +80,7 @@ describe('palimpsest chat on a terminal', { skip: NO_TERMINAL, timeout: 600_000 
     assert.equal(await chat.ended, 0)
   })
 
-  test('pastes, Alt-Enter and the history keep several lines together, also in the next chat', async () => {
+  test('pastes, Alt-Enter and the history keep several lines together, in the next chat too', async () => {
     await using upstream = await startUpstream(() => said('Read.'))
     const place = freshPlace(upstream)
     const chat = startChat(place, [], { terminal: {} })

@@ -126,7 +126,7 @@ describe('verify --head', () => {
     assert.match(found[0][2], /has 0 events/)
   })
 
-  test('detects a removed session, also an empty one, and a removed home', async () => {
+  test('detects a removed session, even an empty one, and a removed home', async () => {
     const without = (name: string) => homeAfter(db => db.prepare('DELETE FROM sessions WHERE id = ?').run(name))
     await assertFoundByHead(without('fork'), 'fork', /was removed/)
     await assertFoundByHead(without('empty'), 'empty', /was removed/)

@@ -124,7 +124,7 @@ test('a conflict message explains how to see both sides and how to settle it', a
   assert.match((await cli(['approve', id])).stderr, /was approved .*\(PROPOSAL_NOT_OPEN\)/)
 })
 
-test('a decided proposal still shows its change, also after the block has changed', async () => {
+test('a decided proposal still shows its change, even after the block has changed', async () => {
   const { cli } = freshCli()
   await cli(['set', 'facts', '--body', '- likes math\n- lives in Rome'])
   await cli(['propose', 'facts', '--old', 'likes math', '--new', 'loves math', '-r', 'she said so'])

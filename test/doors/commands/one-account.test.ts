@@ -94,7 +94,7 @@ test('without a command, the sum is that of the whole last session: each call by
   assert.ok(isCent(totals.billedUsd, BILL + SUBAGENT) && isCent(totals.subagents.billedUsd, SUBAGENT))
 })
 
-test('calls that a fork copied count once, also when two files are replayed', async () => {
+test('calls that a fork copied count once, even when two files are replayed', async () => {
   const [asked, answered] = call({ input: 500 })
   const copied = [asked!, answered!].map(text => ({ ...JSON.parse(text), forkedFrom: { sessionId: 'one' } }))
   const one = await put('forks/one.jsonl', [asked!, answered!], 100)
@@ -104,7 +104,7 @@ test('calls that a fork copied count once, also when two files are replayed', as
   assert.ok(isCent(rows[0].dollars, (500 + 700) * 0.001), `${rows[0].dollars}`)
 })
 
-test("the slider of the report covers every session, also those in opencode's folder", async () => {
+test("the slider of the report covers every session, including those in opencode's folder", async () => {
   const storage = 'opencode/storage'
   for (const n of [1, 2]) {
     const session = `ses_${n}`

@@ -119,7 +119,7 @@ describe('redact', () => {
     assert.equal(verified.stdout.match(/by admin:cli: text/g)?.length, 2)
   })
 
-  test('covers it in the history of the chat, also when no session has it, and keeps the other lines', async () => {
+  test('covers it in the history of the chat, even when no session has it, and keeps the other lines', async () => {
     const home = copied('history')
     const typed = ['one', 'two "xyz"\nlines', 'three xyz']
     const history = new History(home)

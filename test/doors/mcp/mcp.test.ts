@@ -190,7 +190,7 @@ describe('palimpsest mcp on stdin and stdout', () => {
     await memory.close()
   })
 
-  test('an identity file changes by proposal, also with file tools that reach it', async () => {
+  test('an identity file changes by proposal, even with file tools that reach it', async () => {
     const { args, home, workspace } = await place()
     await mkdir(workspace)
     await writeFile(join(workspace, 'SOUL.md'), 'Be brief.\n')

@@ -24,7 +24,7 @@ function wholly(dialect: ProxyDialect, body: Wire): Answer {
   return answer
 }
 
-/** What goes on of a stream with a line below: the events themselves, and those that stand in their place. */
+/** The events of a stream with a line below its answer: unchanged ones, and those that replace others. */
 function below(dialect: ProxyDialect, events: readonly Wire[], line = '!'): Wire[] {
   const step = dialect.below.stream(line)
   const [out, held]: [Wire[], Wire[]] = [[], []]

@@ -48,7 +48,7 @@ test('the bytes have the new value after any change', () => {
   )
 })
 
-test('in a list of the same length only changed elements are written anew, as in any text', () => {
+test('in a list of the same length only changed elements are rewritten, as in any text', () => {
   fc.assert(
     fc.property(fc.array(element, { minLength: 1 }), fc.nat(), fc.string(), (messages, pick, content) => {
       const text = JSON.stringify({ model: 'm', messages, max: 1 }, null, 2)

@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { exchange } from '../../../src/doors/proxy/upstream.ts'
 
-test('a request on a connection that the server closed is sent again, also when the write failed', async () => {
+test('a request on a connection that the server closed is sent again, even when the write failed', async () => {
   const server = createServer((request, response) => {
     request.resume().on('end', () => {
       response.end('{}')

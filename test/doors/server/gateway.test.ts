@@ -35,7 +35,7 @@ describe('a conversation from a gateway', () => {
     assert.deepEqual(last.transforms_applied, ['thrifty'])
   })
 
-  test('is shortened in the same way again, also with an earlier request of the user added', async () => {
+  test('is shortened in the same way again, even with an earlier request of the user added', async () => {
     const once = await compress(results)
     const again = await compress([{ role: 'user', content: 'Look at the logs.' }, ...results])
     assert.deepEqual(again.messages.slice(1), once.messages)

@@ -49,7 +49,7 @@ test('a preview changes nothing', async () => {
   assert.ok((await whole(alice)).includes(TOKEN))
 })
 
-test("a redaction covers the caller's sessions, also on pages that were open, and none of other users", async () => {
+test("a redaction covers the caller's sessions, even on pages that were open, and none of other users", async () => {
   assert.ok((await whole(alice)).includes('xylophone'))
   const bobs = await whole(bob)
   const secrets = await call('POST', '/redactions', { token: alice, body: { secrets: true } })

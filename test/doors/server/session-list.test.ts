@@ -106,7 +106,7 @@ test('a recording shows the same possible savings in the list, by day and on its
   assert.equal(totalOf('sample').could, 0, 'it was not recorded without us')
 })
 
-test('a call copied by a fork counts once in the list, also if the fork was imported and counted first', async t => {
+test('a call copied by a fork counts once in the list, even if the fork was imported and counted first', async t => {
   const { server, call } = await startServer()
   t.after(() => server.close())
   const fileOf = (sessionId: string, asked: readonly string[]) => {
@@ -147,7 +147,7 @@ test('a call copied by a fork counts once in the list, also if the fork was impo
   assert.equal(calls[0].reported.id, 'msg_a', 'by which a copy is known')
 })
 
-test('an import keeps the dates of the recording, also for repairs and usage', async t => {
+test('an import keeps the dates of the recording, repairs and usage included', async t => {
   const { server, pal, call } = await startServer()
   t.after(() => server.close())
   const at = Date.UTC(2026, 2, 1)

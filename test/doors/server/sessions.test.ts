@@ -34,7 +34,7 @@ test('if one message does not fit the session, all are refused', async () => {
 })
 
 describe('a small session', () => {
-  test('shows its entries in pages, also hidden ones', async () => {
+  test('shows its entries in pages, including hidden ones', async () => {
     const first = await get(`/sessions/${SMALL}/entries?limit=10`)
     const rest = await get(`/sessions/${SMALL}/entries?limit=10&cursor=${first.next}`)
     assert.equal(rest.next, null)

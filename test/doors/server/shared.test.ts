@@ -69,7 +69,7 @@ describe('servers on one database', { skip: noPostgres }, () => {
       await there.hub.close()
     })
 
-    test('are read anew after an absence longer than they are kept', async () => {
+    test('are read again after an absence longer than they are kept', async () => {
       const url = await database()
       const outbox = await Outbox.open(url, { kept: 3 })
       await outbox.add([changed('one')])

@@ -115,7 +115,7 @@ describe('untrusted text', () => {
     )
   })
 
-  test('shows escape sequences as symbols, also in links and code blocks', () => {
+  test('shows escape sequences as symbols, even in links and code blocks', () => {
     const text = 'a \u001b[2J b [x](http://e.com/\u001b]0;t\u0007)\n\n```\n\u001b[31mred\n```\n'
     assert.match(rendered(text, { colour: true }), /␛\[2J.*␛\]0;t␇[\s\S]*␛\[31mred/)
   })

@@ -35,7 +35,7 @@ describe('the page of a session', { skip }, () => {
 
   const active = () => session.view({ plan: false }).then(() => session.edits().filter(({ active }) => active).length)
 
-  test('the map describes every part by place, kind, size and state, also to screen readers', async () => {
+  test('the map describes every part by place, kind, size and state, for screen readers too', async () => {
     assert.match(await page.getByLabel('Tokens by kind').innerText(), /Read\s+7\.2K → 304/)
     await map(page).focus()
     await page.keyboard.press('End')
@@ -189,7 +189,7 @@ describe('the page of a session', { skip }, () => {
     assert.equal(await last(), all)
   })
 
-  test('turns are a tree: a turn opens to its calls and tools, and jumps to its place, also in the map', async () => {
+  test('turns are a tree: a turn opens to its calls and tools, and jumps to its place, in the map too', async () => {
     await page.setViewportSize({ width: 1400, height: 900 })
     const turns = page.getByRole('region', { name: 'Turns' })
     const first = turns.locator('[data-turn="1"]')

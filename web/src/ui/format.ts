@@ -54,7 +54,7 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** `3 min ago`; older than a week: the day, with its year where that is another. */
+/** `3 min ago`; after a week the day, with its year if that is not the present one. */
 export function ago(at: number, now: number): string {
   const passed = now - at
   if (passed < MINUTE) return 'just now'
