@@ -12,6 +12,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { requestIn } from '../calls/requests.ts'
 import type { Memory, MemoryChange } from '../memory/memory.ts'
 import type { Environment } from '../model/defaults.ts'
+import { Remembered } from '../model/remembered.ts'
 import type { Message, Part } from '../model/types.ts'
 import type { Model } from '../providers/models.ts'
 import { promptTokens } from '../providers/token-fit.ts'
@@ -62,7 +63,7 @@ export class Telemetry {
   /** Sessions that have grown since the last sending, and how many calls of each were already sent. */
   readonly #changed = new Set<string>()
   readonly #told = new Map<string, number>()
-  readonly #open = new Map<string, Session>()
+  readonly #open = new Remembered<string, Session>(MOST_OPEN)
   #spans: Span[] = []
   #timer: NodeJS.Timeout | undefined
   #isClosing = false
@@ -126,9 +127,7 @@ export class Telemetry {
     const info = await pal.find(id)
     if (!info) return
     const session = this.#open.get(id) ?? (await pal.session(id, { mustExist: true, asGuest: true }))
-    this.#open.delete(id)
     this.#open.set(id, session)
-    if (this.#open.size > MOST_OPEN) this.#open.delete(this.#open.keys().next().value!)
     const timeline = await this.#timelines.of(session, info)
     const { calls } = timeline
     const last = calls.at(-1)

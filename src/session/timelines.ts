@@ -9,6 +9,7 @@
 
 import { createHash } from 'node:crypto'
 import { parseJson } from '../model/json.ts'
+import { Remembered } from '../model/remembered.ts'
 import { loadCounter } from '../model/tokens.ts'
 import type { Message } from '../model/types.ts'
 import { type ModelTable, NO_MODELS } from '../providers/models.ts'
@@ -49,10 +50,9 @@ type TimelinesOptions = { most?: number; store?: SummaryStore; couldSave?: Could
 export class Timelines {
   readonly #prices: Prices
   #models: ModelTable
-  readonly #most: number
   readonly #store: SummaryStore | undefined
   readonly #couldSave: CouldSave | undefined
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept: Remembered<string, Kept>
   readonly #known = new Map<string, Known>()
   #loading: Promise<void> | undefined
   #filling: Promise<void> | undefined
@@ -67,7 +67,7 @@ export class Timelines {
     this.#couldSave = couldSave
     this.#prices = prices
     this.#models = prices.models
-    this.#most = most
+    this.#kept = new Remembered(most)
   }
 
   /** Drops every sum that was made with other prices. */
@@ -91,10 +91,7 @@ export class Timelines {
     const before = known?.model === model && known.carried === carried ? known.timeline : undefined
     // One after the other: each continues from the end of the one before.
     const timeline = (before ?? this.#start(session, info)).then(found => catchUp(found, session, length))
-    this.#kept.delete(id)
     this.#kept.set(id, { model, carried, timeline })
-    // Keep the most recently used timelines.
-    if (this.#kept.size > this.#most) this.#kept.delete(this.#kept.keys().next().value!)
     timeline.catch(() => this.#kept.get(id)?.timeline === timeline && this.#kept.delete(id))
     return timeline
   }

@@ -10,6 +10,7 @@
 import { hash } from 'node:crypto'
 import { linkOf } from '../../ledger/redaction.ts'
 import { textOf } from '../../model/leaves.ts'
+import { Remembered } from '../../model/remembered.ts'
 import type { Message } from '../../model/types.ts'
 import { callsIn } from '../../view/legality.ts'
 import { leadingSystem } from '../../view/messages.ts'
@@ -50,13 +51,13 @@ type Seen = { session: string; at: number; end: string }
 export class Conversations {
   readonly #newName: () => string
   /** By scope and hash of the messages up to the end of a request. */
-  readonly #chains = new Remembered<Seen>(REMEMBERED)
-  readonly #calls = new Remembered<string>(REMEMBERED)
-  readonly #texts = new Remembered<string>(REMEMBERED)
+  readonly #chains = new Remembered<string, Seen>(REMEMBERED)
+  readonly #calls = new Remembered<string, string>(REMEMBERED)
+  readonly #texts = new Remembered<string, string>(REMEMBERED)
   /** The hash of the last request of each session. */
-  readonly #ends = new Remembered<string>(REMEMBERED)
+  readonly #ends = new Remembered<string, string>(REMEMBERED)
   /** Sessions of each client key. */
-  readonly #segments = new Remembered<string[]>(REMEMBERED)
+  readonly #segments = new Remembered<string, string[]>(REMEMBERED)
 
   constructor(newName: () => string) {
     this.#newName = newName
@@ -197,36 +198,4 @@ function sideName(of: string, side: string, chain: readonly string[]): string {
 
 export function digest(text: string): string {
   return hash('sha1', text)
-}
-
-/** A map that forgets the least recently used entry. */
-export class Remembered<T> {
-  readonly #most: number
-  readonly #map = new Map<string, T>()
-
-  constructor(most: number) {
-    this.#most = most
-  }
-
-  has(key: string): boolean {
-    return this.#map.has(key)
-  }
-
-  get(key: string): T | undefined {
-    const value = this.#map.get(key)
-    if (value === undefined) return undefined
-    this.#map.delete(key)
-    this.#map.set(key, value)
-    return value
-  }
-
-  set(key: string, value: T): void {
-    this.#map.delete(key)
-    this.#map.set(key, value)
-    if (this.#map.size <= this.#most) return
-    for (const oldest of this.#map.keys()) {
-      this.#map.delete(oldest)
-      return
-    }
-  }
 }

@@ -7,6 +7,7 @@
 import { bareName, describeCall } from '../../calls/tool-kinds.ts'
 import { sameJson, type Wire } from '../../formats/adapters/original.ts'
 import { lastLink } from '../../ledger/redaction.ts'
+import { Remembered } from '../../model/remembered.ts'
 import { headOf } from '../../model/text.ts'
 import type { Message } from '../../model/types.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
@@ -19,7 +20,7 @@ import type { Fold } from '../../view/fold.ts'
 import { recallToolIn, savingToolIn } from '../../view/shown-texts.ts'
 import { CacheWatch } from './cache-watch.ts'
 import { type ClientKey, clientKeyOf, clientNameOf } from './client.ts'
-import { type Conversations, digest, type Place, Remembered } from './conversation.ts'
+import { type Conversations, digest, type Place } from './conversation.ts'
 import type { CallMade, ProxyDialect } from './dialect.ts'
 import {
   type Injection,
@@ -104,9 +105,9 @@ const READ_BACK = 1000
 
 export class LiveSessions {
   readonly #options: LiveOptions
-  readonly #live = new Remembered<Live>(MOST_LIVE)
+  readonly #live = new Remembered<string, Live>(MOST_LIVE)
   /** The length of each session when it was last read. */
-  readonly #read = new Remembered<number>(READ_BACK)
+  readonly #read = new Remembered<string, number>(READ_BACK)
 
   constructor(options: LiveOptions) {
     this.#options = options

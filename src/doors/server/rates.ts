@@ -3,6 +3,7 @@
  * process and forget callers that have been idle.
  */
 import { PalimpsestError } from '../../model/errors.ts'
+import { Remembered } from '../../model/remembered.ts'
 
 export type Rate = { perSecond: number; burst: number }
 
@@ -12,7 +13,7 @@ const MOST_CALLERS = 10_000
 export class RateLimiter {
   readonly #rate: Rate
   readonly #clock: () => number
-  readonly #buckets = new Map<string, { left: number; at: number }>()
+  readonly #buckets = new Remembered<string, { left: number; at: number }>(MOST_CALLERS)
 
   constructor(rate: Rate, clock: () => number) {
     this.#rate = rate
@@ -25,9 +26,7 @@ export class RateLimiter {
     const now = this.#clock()
     const last = this.#buckets.get(caller) ?? { left: burst, at: now }
     const left = Math.min(burst, last.left + (Math.max(0, now - last.at) / 1000) * perSecond)
-    this.#buckets.delete(caller)
     this.#buckets.set(caller, { left: Math.max(0, left - 1), at: now })
-    if (this.#buckets.size > MOST_CALLERS) this.#buckets.delete(this.#buckets.keys().next().value!)
     if (left < 1) throw tooMany('Too many requests.', Math.ceil((1 - left) / perSecond))
   }
 }

@@ -9,6 +9,7 @@
 import type { SessionChange } from '../../ledger/announced.ts'
 import { ledgerId, ownerIn } from '../../ledger/owners.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
+import { Remembered } from '../../model/remembered.ts'
 import type { OpenOptions, Palimpsest, SessionInfo } from '../../session/engine.ts'
 import type { Session } from '../../session/session.ts'
 import { Catalogue } from './catalogue.ts'
@@ -38,7 +39,7 @@ export class SessionDesk {
   readonly #clock: () => number
   readonly #open = new Map<string, KeptSession>()
   /** By user; the whole home is under undefined. */
-  readonly #catalogues = new Map<string | undefined, Catalogue>()
+  readonly #catalogues = new Remembered<string | undefined, Catalogue>(KEPT_CATALOGUES)
   /** The length of each session in its last event to listeners. */
   readonly #told = new Map<string, number>()
   #looked = false
@@ -112,7 +113,7 @@ export class SessionDesk {
   async all(caller: Caller): Promise<OwnedSession[]> {
     const whose = caller.role === 'admin' ? undefined : caller.owner
     const catalogue = this.#catalogues.get(whose) ?? new Catalogue(this.of(caller), this.#clock)
-    keepRecent(this.#catalogues, whose, catalogue, KEPT_CATALOGUES)
+    this.#catalogues.set(whose, catalogue)
     return (await catalogue.all()).map(withOwner)
   }
 
@@ -194,13 +195,6 @@ export class SessionDesk {
     kept.opening.catch(() => this.#open.delete(key))
     return kept.opening
   }
-}
-
-/** Puts a value at the end, and drops the first if there are too many. */
-function keepRecent<K, V>(kept: Map<K, V>, key: K, value: V, most: number): void {
-  kept.delete(key)
-  kept.set(key, value)
-  if (kept.size > most) kept.delete(kept.keys().next().value!)
 }
 
 /** A session has two keys: its name for its user, and its full name for admins. */

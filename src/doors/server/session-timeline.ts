@@ -1,6 +1,7 @@
 /** Routes: the history of a session call by call, and the same in a few numbers. */
 import { z } from 'zod'
 import { PalimpsestError } from '../../model/errors.ts'
+import { Remembered } from '../../model/remembered.ts'
 import { reasonFor } from '../../replay/why.ts'
 import { HIDDEN, hiddenByUser, hiddenUpTo } from '../../view/hidden.ts'
 import type { Timeline, TimelineCall } from '../../view/timeline.ts'
@@ -249,16 +250,15 @@ const MOST_REMEMBERED = 4
 
 /** Caches the results of replays of a session until the session grows. */
 export function remember<T>() {
-  const kept = new WeakMap<Timeline, Map<string, { length: number; made: Promise<T> }>>()
+  const kept = new WeakMap<Timeline, Remembered<string, { length: number; made: Promise<T> }>>()
   return (timeline: Timeline, key: string, make: () => Promise<T>): Promise<T> => {
     const { length } = timeline
-    const known = kept.get(timeline) ?? new Map()
+    const known = kept.get(timeline) ?? new Remembered(MOST_REMEMBERED)
     kept.set(timeline, known)
     const before = known.get(key)
     if (before?.length === length) return before.made
     const made = make()
     known.set(key, { length, made })
-    if (known.size > MOST_REMEMBERED) known.delete(known.keys().next().value)
     made.catch(() => known.get(key)?.made === made && known.delete(key))
     return made
   }

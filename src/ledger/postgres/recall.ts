@@ -1,4 +1,5 @@
 /** Reads recall's index in PostgreSQL for ranking (recall/rank.ts). Reads only segments of the owners in scope. */
+import { Remembered } from '../../model/remembered.ts'
 import type { DocumentKey, Place, Posting } from '../../recall/index.ts'
 import { blocksInAll, gramsIn, termsHolding } from '../../recall/inside.ts'
 import type { Segment } from '../../recall/postings.ts'
@@ -15,7 +16,7 @@ type Wanted = { segments: readonly number[]; limit: number }
 
 export class PgRecall {
   readonly #db: Postgres
-  readonly #segments = new Map<number, Segment>()
+  readonly #segments = new Remembered<number, Segment>(MAX_SEGMENTS_KEPT)
 
   constructor(db: Postgres) {
     this.#db = db
@@ -33,16 +34,8 @@ export class PgRecall {
       for (const row of await this.#db.read(sql, [missing])) read.set(Number(row['id']), toPgSegment(row))
     }
     const found = ids.flatMap(id => this.#segments.get(id) ?? read.get(id) ?? [])
-    for (const segment of found) this.#keep(segment)
+    for (const segment of found) this.#segments.set(segment.id, segment)
     return found
-  }
-
-  /** Keeps the most recently used segments. */
-  #keep(segment: Segment): void {
-    this.#segments.delete(segment.id)
-    this.#segments.set(segment.id, segment)
-    const [oldest] = this.#segments.keys()
-    if (this.#segments.size > MAX_SEGMENTS_KEPT) this.#segments.delete(oldest!)
   }
 
   async postings(terms: readonly string[], segments: readonly number[]): Promise<Map<string, Posting[]>> {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { ClientKey } from '../../../src/doors/proxy/client.ts'
-import { Conversations, chainOf, Remembered, type Request } from '../../../src/doors/proxy/conversation.ts'
+import { Conversations, chainOf, type Request } from '../../../src/doors/proxy/conversation.ts'
 import type { Message } from '../../../src/model/types.ts'
 import { bash, says, user } from '../../policies/talk.ts'
 import { entriesOf, sessionNames, setUp } from './setup.ts'
@@ -183,20 +183,6 @@ describe('a chain of hashes', () => {
     assert.deepEqual(chainOf([system, ...talk], known), chainOf(talk), 'not where the system prompt differs in number')
     assert.deepEqual(chainOf([user('a')], known), chainOf([user('a')]), 'equal words are not the same object')
   })
-})
-
-test('the conversation that was unused longest is forgotten first', () => {
-  const map = new Remembered<number>(3)
-  for (const [i, key] of ['a', 'b', 'c'].entries()) map.set(key, i)
-  assert.equal(map.get('a'), 0)
-  map.set('d', 3)
-  assert.deepEqual(
-    ['a', 'b', 'c', 'd'].map(key => map.has(key)),
-    [true, false, true, true],
-  )
-  map.set('c', 9)
-  map.set('e', 4)
-  assert.deepEqual([map.get('c'), map.has('a'), map.has('d')], [9, false, true])
 })
 
 test('results are recorded even if the client only references their calls', async () => {

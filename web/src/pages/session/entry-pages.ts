@@ -3,6 +3,7 @@
  *
  * A store for React. After `refresh` the old pages stay on the screen until they are needed again and have been read.
  */
+import { Remembered } from '../../../../src/model/remembered.ts'
 import { getJson } from '../../api.ts'
 import type { Entry } from '../../api-types.ts'
 
@@ -14,7 +15,7 @@ type Page = { round: number; entries: readonly Entry[] }
 
 export class EntryPages {
   readonly #session: string
-  readonly #pages = new Map<number, Page>()
+  readonly #pages = new Remembered<number, Page>(KEPT)
   readonly #loading = new Set<number>()
   readonly #listeners = new Set<() => void>()
   #stop = new AbortController()
@@ -87,9 +88,7 @@ export class EntryPages {
         query,
         signal,
       })
-      this.#pages.delete(page)
       this.#pages.set(page, { round, entries })
-      if (this.#pages.size > KEPT) this.#pages.delete(this.#pages.keys().next().value!)
       this.#total = Math.max(total, this.#total ?? 0)
       this.#error = undefined
     } catch (error) {
