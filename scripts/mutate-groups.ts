@@ -72,7 +72,7 @@ export const GROUPS: readonly Group[] = [
   },
   {
     name: 'gate',
-    sources: ['src/doors/server/gate.ts', 'src/doors/server/tokens.ts'],
+    sources: ['src/doors/proxy/same-site.ts', 'src/doors/server/gate.ts', 'src/doors/server/tokens.ts'],
     tests: [
       'test/doors/server/{gate,tokens}.test.ts',
       'test/doors/access-matrix.test.ts',

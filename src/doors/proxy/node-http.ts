@@ -4,7 +4,8 @@
  * Requests and answers have only the fields that the handler reads. A web `Request` and `Response` with their headers
  * and streams would cost more than all of the proxy's own work. Each form can be converted into the other.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { type NodeBody, toWebBody } from './node-body.ts'
 
@@ -79,6 +80,31 @@ export function toResponse({ status, headers, body }: NodeAnswer): Response {
     status,
     headers: headers.map(([name, value]): [string, string] => [name, value]),
   })
+}
+
+/** More requests than any client sends before it has read an answer. */
+const MOST_WAITING = 100
+
+/**
+ * Answers the requests of a connection one after the other. Node hands them over as they come, so a client that sends
+ * many and reads no answer would have all answers made, and kept in memory. A request that waits takes far more memory
+ * than its bytes, so a client with many of them is disconnected.
+ */
+export function inTurn(answer: RequestListener): RequestListener {
+  const lines = new WeakMap<Socket, { last?: ServerResponse; waiting: number }>()
+  return (incoming, outgoing) => {
+    const { socket } = incoming
+    const line = lines.get(socket) ?? { waiting: 0 }
+    lines.set(socket, line)
+    const before = line.last
+    line.last = outgoing
+    if (!before || before.closed) return answer(incoming, outgoing)
+    if (++line.waiting > MOST_WAITING) return void socket.destroy()
+    before.once('close', () => {
+      line.waiting--
+      if (!socket.destroyed) answer(incoming, outgoing)
+    })
+  }
 }
 
 /** Sends the handler's answer to a request. `url`: the URL that the handler sees. */

@@ -6,13 +6,7 @@
  * `close` lets running requests finish, ends the live streams, and then closes the given stores.
  */
 
-import {
-  createServer as createHttpServer,
-  type IncomingMessage,
-  type RequestListener,
-  type ServerResponse,
-} from 'node:http'
-import type { Socket } from 'node:net'
+import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { Hono } from 'hono'
 import { methodNotAllowed } from 'hono/method-not-allowed'
@@ -26,7 +20,8 @@ import { couldSave } from '../../replay/account.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { SettingsGiven } from '../../session/settings.ts'
 import { Timelines } from '../../session/timelines.ts'
-import { answerNode, type NodeAnswer, type NodeRequest } from '../proxy/node-http.ts'
+import { answerNode, inTurn, type NodeAnswer, type NodeRequest } from '../proxy/node-http.ts'
+import { type Asked, checkHost, checkOrigin, isLoopback } from '../proxy/same-site.ts'
 import { agentRoutes } from './agent.ts'
 import { type AnswerContext, admitCaller, answer } from './answer.ts'
 import { blockRoutes } from './blocks.ts'
@@ -36,7 +31,7 @@ import { type Document, toDocument } from './document.ts'
 import { EventHub } from './event-hub.ts'
 import { eventRoutes } from './events.ts'
 import { followConfig } from './follow-config.ts'
-import { type Asked, authenticate, type Caller, checkHost, checkOrigin, checkRole, isLoopback, NOBODY } from './gate.ts'
+import { authenticate, type Caller, checkRole, NOBODY } from './gate.ts'
 import { gatewayRoutes } from './gateway.ts'
 import type { Outbox } from './outbox.ts'
 import { ownRoutes } from './own-sessions.ts'
@@ -400,20 +395,6 @@ export async function serve(options: ServerOptions & { port: number; orFreePort?
       http.closeAllConnections()
       await closed
     },
-  }
-}
-
-/**
- * Answers the requests of a connection one after the other. Node hands them over as they come, so a client that sends
- * many and reads no answer would have all answers made, and kept in memory.
- */
-function inTurn(answer: RequestListener): RequestListener {
-  const last = new WeakMap<Socket, ServerResponse>()
-  return (incoming, outgoing) => {
-    const before = last.get(incoming.socket)
-    last.set(incoming.socket, outgoing)
-    if (!before || before.closed) answer(incoming, outgoing)
-    else before.once('close', () => incoming.socket.destroyed || answer(incoming, outgoing))
   }
 }
 

@@ -1,5 +1,8 @@
 /** The port of a proxy: who has access, under which path, and with which headers. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { connect } from 'node:net'
 import { describe, test } from 'node:test'
 import { serveProxy } from '../../../src/doors/proxy/front.ts'
 import { jsonAnswer, NodeHeaders, type NodeRequest, toResponse } from '../../../src/doors/proxy/node-http.ts'
@@ -43,6 +46,40 @@ test('without a token, the port is open to this machine only', async () => {
   assert.deepEqual(got, { path: '/x', method: 'GET', has: false, name: 'a' })
   const posted = await (await fetch(`${front.url}/x`, { method: 'POST', body: 'b' })).json()
   assert.deepEqual(posted, { path: '/x', method: 'POST', has: true, name: null })
+})
+
+test('without a token, no web site gets at it through a browser, with or without a name for this machine', async () => {
+  await using front = await serveProxy(echo)
+  const ask = async (headers: Record<string, string>) => {
+    const sent = request(front.url, { method: 'POST', headers }).end('{}')
+    const [{ statusCode }] = (await once(sent, 'response')) as [IncomingMessage]
+    return statusCode
+  }
+  const host = `127.0.0.1:${front.port}`
+  assert.equal(await ask({}), 200)
+  assert.equal(await ask({ origin: `http://${host}` }), 200)
+  for (const [name, value] of [
+    ['host', 'evil.example'],
+    ['host', `evil.example:${front.port}`],
+    ['origin', 'http://evil.example'],
+    ['origin', 'null'],
+    ['sec-fetch-site', 'cross-site'],
+  ] as const)
+    assert.equal(await ask({ [name]: value }), 403, `${name}: ${value}`)
+})
+
+test('a connection with very many waiting requests is closed, and others are answered', async () => {
+  const { promise: never, resolve } = Promise.withResolvers<void>()
+  await using front = await serveProxy(async request => {
+    if (request.url.endsWith('/wait')) await never
+    return echo(request)
+  })
+  const socket = connect(front.port, '127.0.0.1').on('error', () => {})
+  const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+  socket.write(get('/wait') + get('/x').repeat(2000))
+  await new Promise<unknown>(closed => socket.resume().once('close', closed))
+  assert.equal((await fetch(`${front.url}/x`)).status, 200)
+  resolve()
 })
 
 test('an error in a handler only breaks that connection', async () => {

@@ -1,16 +1,13 @@
 /** The gate alone: which names, origins and credentials are accepted. access.test.ts has the same for every route. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { type Asked, checkHost, checkOrigin, isLoopback } from '../../../src/doors/proxy/same-site.ts'
 import {
-  type Asked,
   authenticate,
   type Caller,
   type Credentials,
-  checkHost,
-  checkOrigin,
   checkRole,
   type GateOptions,
-  isLoopback,
   LOCAL,
   mayActFor,
 } from '../../../src/doors/server/gate.ts'
