@@ -373,3 +373,21 @@ test('a reader can leave and return, and a turn can be stopped', async () => {
     ['default', 'reviewer', 'tutor'],
   )
 })
+
+test('a stream of a turn ends when its token is revoked, and the turn goes on', async () => {
+  await using server = await startServer([{ text: 'half', stallAfter: 3 }], { requireToken: true })
+  const path = `${server.url}/agent/sessions/s1`
+  const [lost, kept] = await Promise.all(
+    [1, 2].map(at => server.store.createToken({ user: 'ada', role: 'user', name: '', at })),
+  )
+  const as = ({ token }: { token: string }) => ({ 'content-type': 'application/json', 'x-palimpsest-token': token })
+  const stream = await fetch(`${path}/turns`, { method: 'POST', headers: as(lost!), body: '{"text":"go"}' })
+  const seen: string[] = []
+  await follow(stream, async ({ type }) => {
+    seen.push(type)
+    if (type !== 'text' || seen.indexOf('text') < seen.length - 1) return
+    await server.store.revokeToken(lost!.id, 3)
+    assert.equal((await fetch(`${path}/stop`, { method: 'POST', headers: as(kept!) })).status, 200)
+  })
+  assert.ok(seen.includes('text') && !seen.includes('done'))
+})

@@ -28,7 +28,7 @@ import { type Completion, chunksOf, type Notice, toCompletion } from './agent-co
 import { STREAM_HEADERS, toEventStream } from './agent-stream.ts'
 import { readBytes } from './bodies.ts'
 import { decideByWord, wordIn } from './decide-by-word.ts'
-import type { Caller } from './gate.ts'
+import { type Caller, isRevoked } from './gate.ts'
 import { toRefusal } from './refusals.ts'
 import { type Doors, PEOPLE } from './route.ts'
 import type { Mounted } from './server.ts'
@@ -97,7 +97,10 @@ export function agentChat(desk: AgentDesk, { links, publicUrl, log }: AgentChatO
     request.signal.addEventListener('abort', () => turn.abort(), { once: true })
     if (body.stream !== true) return whole(await toCompletion(turn, completion, notice))
     const withUsage = body.stream_options?.include_usage === true
-    const stream = toEventStream(chunksOf(turn, completion, { withUsage, notice }), () => turn.abort())
+    const stream = toEventStream(chunksOf(turn, completion, { withUsage, notice }), {
+      isOver: () => isRevoked(doors.store, caller),
+      left: () => turn.abort(),
+    })
     return new Response(stream, { headers: STREAM_HEADERS })
   }
 }

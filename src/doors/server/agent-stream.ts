@@ -8,8 +8,14 @@ export const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 }
 
-/** `lines` gives whole blocks; `left` is called when the reader disconnects before the end. */
-export function toEventStream(lines: AsyncIterable<string>, left: () => void = () => {}): ReadableStream<Uint8Array> {
+/** `isOver`: whether the reader may read no more. `left` is called when the reader stops before the end. */
+type Reader = { isOver: () => Promise<boolean>; left?: () => void }
+
+/** `lines` gives whole blocks. */
+export function toEventStream(
+  lines: AsyncIterable<string>,
+  { isOver, left = () => {} }: Reader,
+): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   const iterator = lines[Symbol.asyncIterator]()
   let alive: NodeJS.Timeout | undefined
@@ -20,7 +26,9 @@ export function toEventStream(lines: AsyncIterable<string>, left: () => void = (
     async pull(controller) {
       try {
         const { done, value } = await iterator.next()
-        if (!done) return controller.enqueue(encoder.encode(value))
+        const isStopped = !done && (await isOver())
+        if (!done && !isStopped) return controller.enqueue(encoder.encode(value))
+        if (isStopped) left()
         clearInterval(alive)
         controller.close()
       } catch (error) {

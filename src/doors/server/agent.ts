@@ -9,7 +9,7 @@ import type { FollowedTurn } from '../../agent/remote-turn.ts'
 import { PalimpsestError } from '../../model/errors.ts'
 import { agentOf, guestOf } from './agent-callers.ts'
 import { dataBlock, STREAM_HEADERS, toEventStream } from './agent-stream.ts'
-import type { Caller } from './gate.ts'
+import { type Caller, isRevoked } from './gate.ts'
 import { type Doors, defineRoute, named, PEOPLE, type Route } from './route.ts'
 
 const MOST_TEXT = 1_000_000
@@ -74,7 +74,7 @@ const start = defineRoute({
       guest,
       canAsk: true,
     })
-    return follow(turn)
+    return follow(turn, caller, doors)
   },
 })
 
@@ -88,7 +88,7 @@ const listen = defineRoute({
   answer: z.string(),
   async run({ params, caller, doors }) {
     await doors.desk.open(caller, params.session)
-    return follow(await agentOf(doors).running(doors.desk.idOf(caller, params.session)))
+    return follow(await agentOf(doors).running(doors.desk.idOf(caller, params.session)), caller, doors)
   },
 })
 
@@ -124,8 +124,9 @@ const stop = defineRoute({
 
 export const agentRoutes: readonly Route[] = [personas, start, listen, approve, stop]
 
-function follow(turn: FollowedTurn | undefined): Response {
-  return new Response(toEventStream(blocksOf(turn)), { headers: STREAM_HEADERS })
+function follow(turn: FollowedTurn | undefined, caller: Caller, { store }: Doors): Response {
+  const stream = toEventStream(blocksOf(turn), { isOver: () => isRevoked(store, caller) })
+  return new Response(stream, { headers: STREAM_HEADERS })
 }
 
 async function* blocksOf(turn: FollowedTurn | undefined): AsyncGenerator<string> {

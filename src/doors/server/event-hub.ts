@@ -15,7 +15,8 @@ import type { Outbox } from './outbox.ts'
 
 export type Placed = { id: string; event: LiveEvent }
 
-type Listener = { take(placed: Placed): void; end(): void }
+/** `of`: the user, or the caller without one. */
+type Listener = { take(placed: Placed): void; end(): void; of: string }
 
 export const KEPT_EVENTS = 1000
 
@@ -74,6 +75,10 @@ export class EventHub {
 
   get listening(): number {
     return this.#listeners.size
+  }
+
+  listeningFor(user: string): number {
+    return [...this.#listeners].filter(({ of }) => of === user).length
   }
 
   listen(listener: Listener): () => void {

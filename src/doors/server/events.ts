@@ -6,14 +6,16 @@
 import { z } from 'zod'
 import { PalimpsestError } from '../../model/errors.ts'
 import type { Placed } from './event-hub.ts'
-import { type Caller, LOCAL, mayActFor } from './gate.ts'
+import { type Caller, isRevoked, mayActFor } from './gate.ts'
 import type { LiveEvent } from './live-event.ts'
 import { type Doors, defineRoute, EVERYBODY, type Route } from './route.ts'
 
 const ALIVE_MS = 15_000
 /** The most events that may wait for one listener. */
 const MOST_WAITING = 1000
-const MOST_LISTENERS = 200
+const MOST_LISTENERS = 1000
+/** One user must not take the places of all. */
+const MOST_OF_ONE = 100
 
 const events = defineRoute({
   method: 'get',
@@ -26,7 +28,7 @@ const events = defineRoute({
   type: 'text/event-stream',
   answer: z.string(),
   async run({ caller, doors, request }) {
-    if (doors.hub.listening >= MOST_LISTENERS) {
+    if (doors.hub.listening >= MOST_LISTENERS || doors.hub.listeningFor(ownerOf(caller)) >= MOST_OF_ONE) {
       throw new PalimpsestError('RATE_LIMITED', 'There are too many listeners already.', { retryAfter: 10 })
     }
     await doors.desk.look()
@@ -37,6 +39,10 @@ const events = defineRoute({
 })
 
 export const eventRoutes: readonly Route[] = [events]
+
+function ownerOf({ user, id }: Caller): string {
+  return user ?? id
+}
 
 function streamFor(doors: Doors, caller: Caller, request: Request): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
@@ -55,7 +61,7 @@ function streamFor(doors: Doors, caller: Caller, request: Request): ReadableStre
         let ended = false
         const send = (text: string) => {
           last = last.then(async () => {
-            const isOver = ended || (await isRevoked(doors, caller).catch(() => false)) || ended
+            const isOver = ended || (await isRevoked(doors.store, caller)) || ended
             if (!isOver && (controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(text))
             else end()
           })
@@ -65,7 +71,7 @@ function streamFor(doors: Doors, caller: Caller, request: Request): ReadableStre
           if (event) send(toText({ ...placed, event }))
         }
         const alive = setInterval(() => send(': still here\n\n'), ALIVE_MS)
-        const leave = doors.hub.listen({ take, end })
+        const leave = doors.hub.listen({ take, end, of: ownerOf(caller) })
         stop = () => {
           clearInterval(alive)
           leave()
@@ -88,10 +94,6 @@ function* beginning({ hub }: Doors, request: Request): Generator<string> {
   } else if (last === null) {
     yield `event: open\nid: ${hub.last}\ndata: {"type":"open"}\n\n`
   }
-}
-
-async function isRevoked({ store }: Doors, { id }: Caller): Promise<boolean> {
-  return id !== LOCAL.id && (await store.token(id))?.revokedAt !== null
 }
 
 /** The event as this caller may see it; undefined if the caller may not see it. */

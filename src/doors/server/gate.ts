@@ -54,6 +54,15 @@ export async function authenticate(
   return { id, role, user, owner: role === 'admin' ? undefined : user, name }
 }
 
+/** For streams: whether the caller's token was revoked since. An unreachable store ends no stream. */
+export async function isRevoked(store: ServerStore, { id }: Caller): Promise<boolean> {
+  if (id === LOCAL.id) return false
+  return store.token(id).then(
+    token => token?.revokedAt !== null,
+    () => false,
+  )
+}
+
 export function checkRole({ role }: Caller, roles: readonly Role[]): void {
   if (roles.includes(role)) return
   throw forbidden(`A token with the role ${role} may not do this: it is for ${roles.join(' and ')}.`, { roles })

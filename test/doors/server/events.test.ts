@@ -116,6 +116,19 @@ test('a listener gets no events of other users, and none after its token is revo
   await served.server.close()
 })
 
+test('one user cannot take the places of all listeners', async () => {
+  const served = await startServer({ requireToken: true })
+  const [alice, bob] = [await served.token('alice', 'user'), await served.token('bob', 'agent')]
+  const open = (token: string) =>
+    served.server.fetch(new Request('http://localhost/events', { headers: { authorization: `Bearer ${token}` } }))
+  const statuses: number[] = []
+  for (let i = 0; i < 101; i++) statuses.push((await open(alice.token)).status)
+  assert.deepEqual(statuses, [...Array(100).fill(200), 429])
+  assert.equal((await open((await served.token('alice', 'agent')).token)).status, 429)
+  assert.equal((await open(bob.token)).status, 200)
+  await served.server.close()
+})
+
 test('closing the server ends the streams', async () => {
   const served = await startServer()
   const stream = await listen(served)

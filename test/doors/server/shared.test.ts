@@ -29,7 +29,7 @@ describe('servers on one database', { skip: noPostgres }, () => {
     const hub = new EventHub({ outbox: await Outbox.open(url, { kept: KEPT_EVENTS }) })
     const heard: Placed[] = []
     await hub.refresh()
-    hub.listen({ take: placed => heard.push(placed), end: () => {} })
+    hub.listen({ take: placed => heard.push(placed), end: () => {}, of: 'alice' })
     return { hub, heard }
   }
 
