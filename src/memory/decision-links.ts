@@ -3,8 +3,8 @@
  * the servers of a home share; it names one user and the proposals.
  *
  * A link expires, and each of its proposals can be decided once. Only the user sees it: `noticeOf` makes the line for
- * the end of an answer, and `withoutNotice` and `withoutLinks` remove it from what a front end sends back, so that no
- * model ever reads a valid link.
+ * the end of an answer. What a front end or an agent sends back, and what is imported, has no usable link any more
+ * (`withoutNotice`, `withoutLinks`): no model reads one, and no agent finds one in a session.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
@@ -16,7 +16,9 @@ type LinkedProposals = { user: string; ids: string[] }
 const LIFETIME_MS = 24 * 3_600_000
 /** A link names at most this many proposals, the newest, so that its address stays short. */
 const MOST_PROPOSALS = 20
-const LINK = /\/decide\/[\w-]{16,}\.[\w-]{43}/g
+const TOKEN = /[\w-]{16,}\.[\w-]{43}/
+/** Also with the slashes escaped, as some programs write JSON. */
+const LINK = new RegExp(`(/decide\\\\?/)${TOKEN.source}`, 'g')
 const payloadSchema = z.tuple([z.string(), z.number(), z.array(z.string())])
 
 export class DecisionLinks {
@@ -72,11 +74,12 @@ export const PLAIN_NOTICE_MARK = JSON.stringify(MARK).slice(1, -1)
 export const PLAIN_NOTICE =
   /\\n\\n---\\nMemory: \d+ changes? waits? for your decision: https?:[^\s"\\]+\/(?:decide\/[\w-]{16,}\.[\w-]{43}|#\/memory)(?=")/y
 
+const IN_NOTICE = new RegExp(`/decide/(${TOKEN.source})`)
+
 /** The token of the notice at the end of an answer, if there is one. */
 export function tokenInNotice(text: string): string | undefined {
   const at = text.lastIndexOf(MARK)
-  const found = at < 0 ? undefined : text.slice(at).match(LINK)?.[0]
-  return found?.slice('/decide/'.length)
+  return at < 0 ? undefined : text.slice(at).match(IN_NOTICE)?.[1]
 }
 
 /** Removes our notice from the end of an answer. */
@@ -86,7 +89,14 @@ export function withoutNotice(text: string): string {
 
 /** The text with all of our links made unusable. */
 export function withoutLinks(text: string): string {
-  return text.replaceAll(LINK, '/decide/…')
+  return text.replaceAll(LINK, '$1...')
+}
+
+/** The same for all texts in a value of JSON. */
+export function withoutLinksIn<T>(value: T): T {
+  const text = JSON.stringify(value)
+  const safe = withoutLinks(text)
+  return safe === text ? value : (parseJson(safe) as T)
 }
 
 function notALink(what: string): PalimpsestError {

@@ -7,6 +7,7 @@
 import { randomBytes } from 'node:crypto'
 import { heal } from '../formats/doctor.ts'
 import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
+import { withoutLinksIn } from '../memory/decision-links.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { headOf } from '../model/text.ts'
 import type { Message, Part, Usage } from '../model/types.ts'
@@ -54,7 +55,8 @@ export async function importSession(
 ): Promise<Imported> {
   const whole = readWhole(recorded.whole)
   if (whole) return importWhole(pal, whole, { name: headOf(name, NAME), importedBy })
-  const { messages, healed } = heal(recorded.messages)
+  // An agent's own recording has the lines that the proxy added to its answers.
+  const { messages, healed } = heal(recorded.messages.map(withoutLinksIn))
   const { model } = recorded
   // Repairs and usage reports get the time of the message that they belong to, like everything else.
   const dated = new DatedImport(messages, written)

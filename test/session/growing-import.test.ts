@@ -3,11 +3,14 @@
  * wherever the first import ended, even in the middle of an answer.
  */
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { readTranscript } from '../../src/formats/transcripts/read-transcript.ts'
+import { DecisionLinks, plainNoticeOf } from '../../src/memory/decision-links.ts'
+import type { Message } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import { type Imported, importSession } from '../../src/session/import-transcript.ts'
 import { readTimeline } from '../../src/session/timelines.ts'
@@ -126,5 +129,21 @@ test('a recording without times has the time of its file, so its cost does not c
     summaryOf(await readTimeline(pal, info)).days.map(({ day }) => day),
     ['2025-05-06'],
   )
+  await pal.close()
+})
+
+test('a link to decide, in an answer that the agent recorded with our line, is of no use in the session', async () => {
+  const path = new DecisionLinks(randomBytes(32)).path('ann', ['1'])
+  const text = `Done.${plainNoticeOf(1, `http://localhost:8787${path}`)}`
+  const pal = await openPalimpsest({ home: ':memory:' })
+  const messages: Message[] = [
+    { role: 'user', parts: [{ type: 'text', text: 'go' }] },
+    { role: 'assistant', parts: [{ type: 'text', text }] },
+  ]
+  const recorded = { id: 's', messages, usage: [], problems: [] }
+  const { session } = await importSession(pal, recorded as never)
+  const kept = JSON.stringify(await (await pal.session(session)).messages())
+  assert.match(kept, /Done\..*\/decide\/\.\.\./)
+  assert.ok(!kept.includes(path))
   await pal.close()
 })

@@ -8,7 +8,13 @@
  */
 import { Transform, type TransformCallback } from 'node:stream'
 import type { Wire } from '../../formats/adapters/original.ts'
-import { type DecisionLinks, PLAIN_NOTICE, PLAIN_NOTICE_MARK, plainNoticeOf } from '../../memory/decision-links.ts'
+import {
+  type DecisionLinks,
+  PLAIN_NOTICE,
+  PLAIN_NOTICE_MARK,
+  plainNoticeOf,
+  withoutLinks,
+} from '../../memory/decision-links.ts'
 import type { Memory } from '../../memory/memory.ts'
 import { isRecord, parseJson, tryJson } from '../../model/json.ts'
 import { hasTools } from './client.ts'
@@ -70,8 +76,20 @@ const LONGEST = 4000
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
-/** A request without the lines that we added to answers; the same bytes if there are none. */
+/** A body whose links to decisions are of no use any more, wherever they were copied to; the same bytes if it has none. */
+export function withoutUsableLinks(bytes: Buffer): Buffer {
+  if (bytes.indexOf('/decide') < 0) return bytes
+  const text = bytes.toString('latin1')
+  const safe = withoutLinks(text)
+  return safe === text ? bytes : Buffer.from(safe, 'latin1')
+}
+
+/** A request without the lines that we added to answers, and without usable links; the same bytes if there are none. */
 export function withoutNotices(bytes: Buffer): Buffer {
+  return withoutUsableLinks(withoutLines(bytes))
+}
+
+function withoutLines(bytes: Buffer): Buffer {
   const kept: Buffer[] = []
   let from = 0
   for (let at = bytes.indexOf(MARK); at >= 0; at = bytes.indexOf(MARK, at + MARK.length)) {

@@ -34,7 +34,7 @@ import type { InjectionOptions } from './injection.ts'
 import { type Counts, Meter } from './meter.ts'
 import { type Chunk, collected } from './node-body.ts'
 import { jsonAnswer, type NodeAnswer, NodeRequest, toResponse } from './node-http.ts'
-import { AnswerWithNotice, type Notice, type Notices, withoutNotices } from './notices.ts'
+import { AnswerWithNotice, type Notice, type Notices, withoutNotices, withoutUsableLinks } from './notices.ts'
 import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
 import { type Reading, Readings } from './reading.ts'
@@ -192,7 +192,7 @@ class Handler {
     const bytes = withoutNotices(own)
     const reading = this.#read(request, dialect, bytes)
     const untouchable = reading && this.#untouchable(reading)
-    sendBytes(outgoing, untouchable ? own : bytes)
+    sendBytes(outgoing, untouchable ? withoutUsableLinks(own) : bytes)
     if (untouchable && untouchable !== 'pass' && this.#edits) return jsonAnswer(untouchable.status, untouchable.body)
     const found = reading && !untouchable ? await this.#find(incoming(reading, request, call)) : undefined
     if (found?.asIs) {

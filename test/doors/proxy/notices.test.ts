@@ -286,6 +286,27 @@ test('requests reach the provider as if the line had not been added', () => {
   )
 })
 
+test('a link that was copied anywhere else is of no use to whoever reads the request, and nothing else is changed', () => {
+  const path = LINKS.path('ann', ['1'])
+  const line = plainNoticeOf(2, `https://x.org${path}`)
+  const usable = (text: string) => text.replaceAll('\\/', '/').includes(path)
+  for (const text of [
+    `${line}\n`,
+    `${line} `,
+    line.replaceAll('\n', '\r\n'),
+    `what is https://x.org${path} for?`,
+    path,
+  ]) {
+    const body = JSON.stringify({ messages: [{ role: 'user', content: `é ${text} \ud83d\ude00` }] })
+    for (const written of [body, body.replaceAll('/', '\\/')]) {
+      const sent = withoutNotices(Buffer.from(written)).toString()
+      assert.ok(usable(written) && !usable(sent), written)
+      const [before, after] = [written, sent].map(one => JSON.parse(one).messages[0].content)
+      assert.equal(after, before.replace(path.slice('/decide/'.length), '...'))
+    }
+  }
+})
+
 test('Gemini parts that are our line are removed, with a message that has no other part; other parts stay', () => {
   const line = plainNoticeOf(1, `${PUBLIC}/#/memory`)
   const told = { role: 'model', parts: [{ text: 'Done.' }, { text: line }] }
