@@ -98,10 +98,12 @@ export type Usage = {
   /** Tokens of the output that were reasoning. */
   reasoning?: number
   model?: string
-  /** The provider's id of the answer. A call that an agent copies into another session keeps it. */
+  /** The provider's id of the answer, or what else a call keeps that an agent copies into another session. */
   id?: string
   /** The service tier, speed and region that were billed, with spaces between them, where they are not the default. */
   tier?: string
+  /** What else the provider sampled for the answer and billed: earlier steps, a compaction, an advisor with its own model. */
+  beside?: Omit<Usage, 'beside'>[]
   /** The client wrote the answer itself ("You have hit your limit"): the provider was not asked, so it is no call. */
   by?: 'client'
 }

@@ -4,13 +4,33 @@ import type { Band, Model } from './models.ts'
 
 /** The cost of a call. Each input token is paid once: uncached, read from the cache, or written to it. */
 export function dollarsOf(usage: Usage, model: Model): number {
-  const { input = 0, cacheRead = 0, cacheWrite = 0, cacheWriteLong: long = 0, output = 0, searches = 0 } = usage
+  const { input = 0, cacheRead = 0, cacheWrite: all = 0, cacheWriteLong: long = 0, output = 0, searches = 0 } = usage
+  const cacheWrite = Math.max(all, long)
   const band = bandAt(model, input + cacheRead + cacheWrite)
   const written = (cacheWrite - long) * shortWrite(model) + long * longWrite(model)
   const tokens = (input + cacheRead * model.read + written) * (band?.input ?? 1)
   const dollars =
     ((tokens * model.input + output * model.output * (band?.output ?? 1)) * tierFactor(usage, model)) / 1e6
   return dollars + searches * model.search
+}
+
+/** The cost of a call: in all, of its answer, and of what was sampled `beside` it, which counts with the answer. */
+export type Paid = { dollars: number; output: number; beside?: { model: string | undefined; dollars: number }[] }
+
+export function paidFor(usage: Usage, model: Model, modelOf: (name: string | undefined) => Model): Paid {
+  const { output: _, searches: __, ...input } = usage
+  const beside = (usage.beside ?? []).map(one => ({ model: one.model, dollars: dollarsOf(one, modelOf(one.model)) }))
+  const dollars = beside.reduce((all, one) => all + one.dollars, dollarsOf(usage, model))
+  return { dollars, output: dollars - dollarsOf(input, model), ...(beside.length > 0 ? { beside } : {}) }
+}
+
+const COUNTS = ['input', 'cacheRead', 'cacheWrite', 'cacheWriteLong', 'output'] as const
+
+/** The usage with what was sampled beside it. */
+export function wholeUsage({ beside = [], ...usage }: Usage): Usage {
+  const whole = { ...usage }
+  for (const one of beside) for (const key of COUNTS) if (one[key]) whole[key] = (whole[key] ?? 0) + one[key]
+  return whole
 }
 
 function tierFactor({ tier = '' }: Pick<Usage, 'tier'>, { tiers }: Pick<Model, 'tiers'>): number {

@@ -11,7 +11,7 @@ import { heal } from '../formats/doctor.ts'
 import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
 import { DEFAULT_MODEL } from '../model/defaults.ts'
 import { loadCounter } from '../model/tokens.ts'
-import type { Event, Message } from '../model/types.ts'
+import type { Event, Message, Usage } from '../model/types.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
 import { assumedRow, type ModelTable, modelInfo, ownRow, TYPICAL_OVERHEAD } from '../providers/models.ts'
 import { usageByMessage } from '../session/import-transcript.ts'
@@ -41,9 +41,13 @@ export async function recordedTimeline(
     at = message.at || at
     take({ type: 'entry', message })
     const reported = usage.get(i)
-    if (reported) take({ type: 'usage', usage: wanted ? { ...reported, model: wanted } : reported })
+    if (reported) take({ type: 'usage', usage: wanted === undefined ? reported : asModel(reported, wanted) })
   }
   return timeline
+}
+
+function asModel({ beside, ...usage }: Usage, model: string): Usage {
+  return { ...usage, model, ...(beside ? { beside: beside.map(one => ({ ...one, model })) } : {}) }
 }
 
 /**

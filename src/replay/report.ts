@@ -12,7 +12,7 @@ import { KEEP_LEVELS, type KeepLevel } from '../planner/tuning.ts'
 import type { ModelTable } from '../providers/models.ts'
 import type { KnobPoint } from '../view/figures.ts'
 import { addRents, OTHER, type Rent, rentOf } from '../view/rent.ts'
-import type { Timeline } from '../view/timeline.ts'
+import type { Timeline, TimelineCall } from '../view/timeline.ts'
 import { dayOf, summaryOf } from '../view/totals.ts'
 import { assumedPrices, prepareReplay, type Replayable, recordedTimeline, savedByCall, sum } from './account.ts'
 import { addHabits, type Habits, habitsIn } from './habits.ts'
@@ -49,7 +49,8 @@ export type SessionReport = {
   rent: Rent
 }
 
-export type BillLine = { at: number; model: string; billedUsd: number; modelledUsd: number; savedUsd: number }
+/** `calls` is 0 for what another model did for a call, an advisor for example. */
+export type BillLine = Bill & { at: number; model: string }
 
 /** Dollars of input, cache and output over some calls. */
 export type Bill = { calls: number; billedUsd: number; modelledUsd: number; savedUsd: number }
@@ -74,9 +75,7 @@ export async function reportOn(session: TranscriptSession, { format, ...given }:
   const { recorded, options, base, under } = await prepareReplay(timeline, session.messages, given.model)
   const outcome = await under('thrifty')
   const saved = savedByCall(timeline, base, outcome)
-  const bill = timeline.calls.flatMap(({ at, model: name, paid, modelled, inherited }, i): BillLine[] =>
-    inherited ? [] : [{ at, model: name, billedUsd: paid.dollars, modelledUsd: modelled, savedUsd: saved[i] ?? 0 }],
-  )
+  const bill = timeline.calls.flatMap((call, i) => (call.inherited ? [] : linesOf(call, saved[i] ?? 0)))
   const { money, sent } = summaryOf(timeline)
   const title = titleIn(timeline.requests.first ?? '') ?? ''
   const { kept, quotes } = outcome.measures.evidence['quotes']!
@@ -90,7 +89,7 @@ export async function reportOn(session: TranscriptSession, { format, ...given }:
     ...billOf(bill),
     bill,
     assumed: assumedPrices([timeline]),
-    copiedCalls: session.reason === 'fork' ? timeline.calls.length - bill.length : 0,
+    copiedCalls: session.reason === 'fork' ? timeline.calls.filter(({ inherited }) => inherited).length : 0,
     project: session.cwd ?? '',
     isSubagent,
     estimatedCalls: money.estimated,
@@ -101,6 +100,14 @@ export async function reportOn(session: TranscriptSession, { format, ...given }:
     waste: habitsIn(timeline),
     rent: rentOf(timeline, { isSubagent }),
   }
+}
+
+function linesOf({ at, model, paid, modelled }: TimelineCall, savedUsd: number): BillLine[] {
+  const others = (paid.beside ?? []).map(({ model: other = model, dollars }): BillLine => {
+    return { at, model: other, calls: 0, billedUsd: dollars, modelledUsd: 0, savedUsd: 0 }
+  })
+  const billedUsd = paid.dollars - billOf(others).billedUsd
+  return [{ at, model, calls: 1, billedUsd, modelledUsd: modelled, savedUsd }, ...others]
 }
 
 /**
@@ -177,10 +184,10 @@ export function withoutNames(sessions: readonly SessionReport[]): SessionReport[
 }
 
 /** The bill over some calls. */
-export function billOf(lines: readonly BillLine[]): Bill {
-  const total = (key: 'billedUsd' | 'modelledUsd' | 'savedUsd') => sum(lines.map(line => line[key]))
+export function billOf(lines: readonly Bill[]): Bill {
+  const total = (key: keyof Bill) => sum(lines.map(line => line[key]))
   return {
-    calls: lines.length,
+    calls: total('calls'),
     billedUsd: total('billedUsd'),
     modelledUsd: total('modelledUsd'),
     savedUsd: total('savedUsd'),

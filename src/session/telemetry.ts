@@ -15,6 +15,7 @@ import type { Environment } from '../model/defaults.ts'
 import { Remembered } from '../model/remembered.ts'
 import type { Message, Part } from '../model/types.ts'
 import type { Model } from '../providers/models.ts'
+import { wholeUsage } from '../providers/pricing.ts'
 import { promptTokens } from '../providers/token-fit.ts'
 import type { Timeline, TimelineCall } from '../view/timeline.ts'
 import type { Palimpsest } from './engine.ts'
@@ -142,7 +143,7 @@ export class Telemetry {
 
   #call(session: string, timeline: Timeline, place: number): void {
     const call = timeline.calls[place]!
-    const reported = call.reported ?? {}
+    const reported = wholeUsage(call.reported ?? {})
     const { cacheRead, cacheWrite, output, reasoning } = reported
     const all = promptTokens(reported)
     const model = timeline.modelOf(call)

@@ -83,6 +83,8 @@ const covered = z.strictObject({
   places: z.array(z.strictObject({ kind: z.string(), start: count, end: count })),
 })
 
+const usage = z.object({}).catchall(z.union([z.number(), z.string()]))
+
 const event = z.discriminatedUnion('type', [
   shape('entry', { message }),
   shape('edit', { edits: z.array(edit), decision: z.string().optional() }),
@@ -91,7 +93,7 @@ const event = z.discriminatedUnion('type', [
   shape('pin', { entry: count, part: count.optional(), on: z.boolean(), by: author }),
   shape('decision', { text: z.string() }),
   shape('usage', {
-    usage: z.record(z.string(), z.union([z.number(), z.string()])),
+    usage: usage.extend({ beside: z.array(usage).optional() }),
     shown: z.number().optional(),
     edited: z.literal(true).optional(),
     miss: z.looseObject({ cause: z.string(), tokens: z.number() }).optional(),

@@ -4,6 +4,7 @@
  */
 
 import type { CacheMiss, Usage } from '../model/types.ts'
+import { wholeUsage } from '../providers/pricing.ts'
 import { isScale, promptTokens } from '../providers/token-fit.ts'
 import type { Timeline, TimelineCall } from './timeline.ts'
 
@@ -62,7 +63,8 @@ export function statisticsOfCall(timeline: Timeline, call: TimelineCall): Statis
     saved,
     rewritten: Math.max(0, -saved),
   })
-  for (const kind of REPORTED) statistics[kind] = reported[kind] ?? 0
+  const whole = wholeUsage(reported)
+  for (const kind of REPORTED) statistics[kind] = whole[kind] ?? 0
   if (lost) statistics.busts[lost.cause] = 1
   return statistics
 }

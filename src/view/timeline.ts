@@ -16,7 +16,7 @@ import { type Counter, messageTokens } from '../model/tokens.ts'
 import type { Author, CacheMiss, Edit, Event, Message, Usage } from '../model/types.ts'
 import { lostTokens } from '../providers/cache.ts'
 import { type Model, type ModelTable, modelInfo, withLifetime } from '../providers/models.ts'
-import { bandFactor, dollarsOf, inputPrice } from '../providers/pricing.ts'
+import { bandFactor, inputPrice, type Paid, paidFor } from '../providers/pricing.ts'
 import { promptTokens, TokenFit } from '../providers/token-fit.ts'
 import { applyEvent, createFold, type Fold, peek, recordOf, shown, shownTokens } from './fold.ts'
 import { type Bar, PartMap } from './part-map.ts'
@@ -33,8 +33,8 @@ export type TimelineCall = {
   answeredAt: number
   /** The name of the model that answered; the session's model if the provider did not say. */
   model: string
-  /** Dollars, the answer included; `output` is for the answer. */
-  paid: { dollars: number; output: number; estimated: boolean }
+  /** Dollars, the answer included; `output` is for the answer, with what was sampled `beside` it. */
+  paid: Paid & { estimated: boolean }
   /** The estimate of the cost model for the same call, the answer included. */
   modelled: number
   /** Tokens of the system prompt and tools: what the provider counted beyond our messages. */
@@ -471,9 +471,8 @@ export class Timeline {
       call.paid = { dollars: call.modelled, output, estimated: true }
       return
     }
-    const dollars = dollarsOf(reported, this.#own)
-    const { output: _, searches: __, ...input } = reported
-    call.paid = { dollars, output: dollars - dollarsOf(input, this.#own), estimated: false }
+    const modelOf = (name: string | undefined) => (name === undefined ? this.#own : this.#modelFor(name, call.at))
+    call.paid = { ...paidFor(reported, this.#own, modelOf), estimated: false }
   }
 }
 

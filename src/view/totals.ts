@@ -3,6 +3,7 @@
  * Pure; the numbers come from its timeline.
  */
 import { boundedTo, headOf, localDay, onOneLine } from '../model/text.ts'
+import { wholeUsage } from '../providers/pricing.ts'
 import type { Timeline } from './timeline.ts'
 
 export type Summary = {
@@ -98,7 +99,7 @@ function daysOf({ calls, scale }: Timeline, could: readonly number[] | undefined
       cacheWrite = 0,
     } = paid.estimated
       ? { input: (sent.tokens - sent.cached) * scale, cacheRead: sent.cached * scale }
-      : (reported ?? {})
+      : wholeUsage(reported ?? {})
     sum.calls++
     sum.billed += paid.dollars
     sum.saved += raw.cost - sent.cost

@@ -471,6 +471,18 @@ export type TimelineCall = {
         model?: string
         id?: string
         tier?: string
+        beside?: Array<{
+          input?: number
+          cacheRead?: number
+          cacheWrite?: number
+          cacheWriteLong?: number
+          output?: number
+          searches?: number
+          reasoning?: number
+          model?: string
+          id?: string
+          tier?: string
+        }>
       }
     | null
 }

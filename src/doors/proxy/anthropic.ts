@@ -13,6 +13,7 @@ import type { Wire, Written } from '../../formats/adapters/original.ts'
 import { isRecord } from '../../model/json.ts'
 import type { Message, ServerEdit } from '../../model/types.ts'
 import { takeTier } from '../../providers/pricing.ts'
+import { takeIterations } from '../../providers/reported.ts'
 import { toAnthropicTools } from '../../tools/tool.ts'
 import { withMarks } from './cache-marks.ts'
 import {
@@ -214,6 +215,7 @@ function takeUsage(answer: Answer, data: Wire): void {
   if (isRecord(details)) takeCount(answer.usage, 'reasoning', numberAt(details, 'thinking_tokens'))
   if (isRecord(tools)) takeCount(answer.usage, 'searches', numberAt(tools, 'web_search_requests'))
   takeTier(answer.usage, tier, speed, region)
+  if (usage['iterations'] !== undefined) takeIterations(answer.usage, usage['iterations'])
 }
 
 function summaryIn({ content }: Wire): { summary?: string } {

@@ -9,6 +9,7 @@
 import type { Wire } from '../../formats/adapters/original.ts'
 import { isRecord } from '../../model/json.ts'
 import type { Message, ServerEdit, Usage } from '../../model/types.ts'
+import { tokensIn } from '../../providers/reported.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { UpstreamName } from './upstream.ts'
 
@@ -138,8 +139,7 @@ export function refusesClearing(status: number, text: string): boolean {
 }
 
 export function numberAt(value: Wire, key: string): number | undefined {
-  const found = value[key]
-  return typeof found === 'number' ? found : undefined
+  return tokensIn(value[key])
 }
 
 /** Keeps a count above zero: absent and zero mean the same. */
@@ -154,8 +154,8 @@ export function takeCount(
 /** OpenAI's total includes the tokens read from the cache and those written to it. */
 export function takeOpenAIUsage(usage: Usage, input: unknown, output: unknown, total: number | undefined): void {
   const reads = isRecord(input) ? input : {}
-  const cacheRead = numberAt(reads, 'cached_tokens') ?? 0
-  const written = numberAt(reads, 'cache_write_tokens') ?? 0
+  const cacheRead = Math.min(numberAt(reads, 'cached_tokens') ?? 0, total ?? 0)
+  const written = Math.min(numberAt(reads, 'cache_write_tokens') ?? 0, (total ?? 0) - cacheRead)
   if (total !== undefined) Object.assign(usage, { input: total - cacheRead - written, cacheRead })
   takeCount(usage, 'cacheWrite', written)
   const lifetimes = reads['cache_write_tokens_details']

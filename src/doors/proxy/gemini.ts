@@ -142,8 +142,8 @@ function takePart(answer: Answer, { text, functionCall: call }: Wire): void {
  * those of thoughts.
  */
 function takeUsage(answer: Answer, usage: Wire): void {
-  const cacheRead = numberAt(usage, 'cachedContentTokenCount') ?? 0
   const total = numberAt(usage, 'promptTokenCount')
+  const cacheRead = Math.min(numberAt(usage, 'cachedContentTokenCount') ?? 0, total ?? 0)
   const byTools = numberAt(usage, 'toolUsePromptTokenCount') ?? 0
   if (total !== undefined) Object.assign(answer.usage, { input: total + byTools - cacheRead, cacheRead })
   const said = numberAt(usage, 'candidatesTokenCount')

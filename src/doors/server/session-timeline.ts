@@ -51,6 +51,19 @@ const Sum = z
   })
   .meta({ id: 'CallSum', description: 'System prompt and tools included.' })
 
+const Reported = z.object({
+  input: z.number().optional(),
+  cacheRead: z.number().optional(),
+  cacheWrite: z.number().optional(),
+  cacheWriteLong: z.number().optional(),
+  output: z.number().optional(),
+  searches: z.number().optional().describe('Web searches by the provider.'),
+  reasoning: z.number().optional(),
+  model: z.string().optional(),
+  id: z.string().optional().describe("The provider's id of the answer."),
+  tier: z.string().optional(),
+})
+
 const TimelineCallOut = named('TimelineCall', {
   call: z.number().describe('From 1.'),
   entry: z.number().describe('The answer.'),
@@ -79,19 +92,9 @@ const TimelineCallOut = named('TimelineCall', {
     undone: z.array(z.string()),
   }),
   decision: z.string().nullable().describe("The planner's sentence before this call."),
-  reported: z
-    .object({
-      input: z.number().optional(),
-      cacheRead: z.number().optional(),
-      cacheWrite: z.number().optional(),
-      cacheWriteLong: z.number().optional(),
-      output: z.number().optional(),
-      searches: z.number().optional().describe('Web searches by the provider.'),
-      reasoning: z.number().optional(),
-      model: z.string().optional(),
-      id: z.string().optional().describe("The provider's id of the answer."),
-      tier: z.string().optional(),
-    })
+  reported: Reported.extend({
+    beside: z.array(Reported).optional().describe('What else it sampled for the answer and billed: an advisor.'),
+  })
     .nullable()
     .describe('The counts of the provider.'),
 })
@@ -280,7 +283,7 @@ function toCall(timeline: Timeline, call: TimelineCall, number: number): z.input
     entry,
     at,
     model,
-    paid,
+    paid: { dollars: paid.dollars, output: paid.output, estimated: paid.estimated },
     modelled,
     sent: inTheirs(timeline, call.sent),
     raw: inTheirs(timeline, call.raw),

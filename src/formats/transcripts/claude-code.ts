@@ -11,6 +11,7 @@
 import { isRecord } from '../../model/json.ts'
 import type { Part, Usage } from '../../model/types.ts'
 import { takeTier } from '../../providers/pricing.ts'
+import { takeIterations } from '../../providers/reported.ts'
 import { asText, count, type Fields, fields, items, records, text, time } from './json.ts'
 import {
   callPart,
@@ -66,6 +67,8 @@ class ClaudeCodeParser extends Parser {
     const parent = text(entry['parentUuid']) || text(entry['logicalParentUuid'])
     const type = text(entry['type'])
     this.#date(entry)
+    // A line that is written a second time was paid once.
+    if (uuid !== '' && this.#anchors.has(uuid)) return []
     const speaks = (type === 'user' || type === 'assistant') && isRecord(entry['message'])
     const anchor = this.#anchors.get(parent) ?? ''
     if (uuid !== '') this.#anchors.set(uuid, speaks ? uuid : anchor)
@@ -233,6 +236,7 @@ function usageOf(message: Fields): Usage | undefined {
     ...(id ? { id } : {}),
   }
   takeTier(reported, usage['service_tier'], usage['speed'], usage['inference_geo'])
+  takeIterations(reported, usage['iterations'])
   return reported
 }
 

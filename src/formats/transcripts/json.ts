@@ -2,6 +2,7 @@
 
 import { isRecord, tryJson } from '../../model/json.ts'
 import type { Usage } from '../../model/types.ts'
+import { tokensIn } from '../../providers/reported.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 
@@ -30,12 +31,9 @@ export function asText(value: unknown): string {
   return value === undefined || value === null ? '' : JSON.stringify(value)
 }
 
-/** No request has as many tokens; a larger number is damage. */
-const MOST_TOKENS = 1e9
-
 /** A number of tokens; 0 for what cannot be one. */
 export function count(value: unknown): number {
-  return typeof value === 'number' && value >= 0 && value <= MOST_TOKENS ? value : 0
+  return tokensIn(value) ?? 0
 }
 
 /** Milliseconds since 1970, from an ISO date or a number of milliseconds. */

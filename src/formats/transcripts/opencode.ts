@@ -128,21 +128,28 @@ function answer(session: SessionRecorder, { info, parts }: StoredMessage): void 
   const at = time(times['completed']) ?? time(times['created'])
   let key = text(info['id'])
   let step = 0
-  const usage = usageOf(fields(info['tokens']), text(info['modelID']))
-  for (const part of parts) {
-    if (part['type'] === 'step-start') key = `${text(info['id'])}/${++step}`
-    else if (part['type'] === 'text') session.assistant(textParts(text(part['text'])), { key, at, usage })
-    else if (part['type'] === 'reasoning') session.assistant(reasoningParts(text(part['text'])), { key, at, usage })
-    else if (part['type'] === 'tool') use(session, part, { key, at, usage })
+  let isReported = false
+  const finish = (tokens: unknown) => {
+    const usage = usageOf(fields(tokens), { model: text(info['modelID']), id: idOf(times, step) })
+    isReported ||= usage !== undefined
+    session.endResponse(usage)
   }
-  session.endResponse()
+  session.assistant([], { key, at })
+  for (const part of parts) {
+    if (part['type'] === 'step-start') {
+      key = `${text(info['id'])}/${++step}`
+      session.assistant([], { key, at })
+    } else if (part['type'] === 'step-finish') finish(part['tokens'])
+    else if (part['type'] === 'text') session.assistant(textParts(text(part['text'])), { key, at })
+    else if (part['type'] === 'reasoning') session.assistant(reasoningParts(text(part['text'])), { key, at })
+    else if (part['type'] === 'tool') use(session, part, { key, at })
+  }
+  // The tokens of the message are those of its last step.
+  if (isReported) session.endResponse()
+  else finish(info['tokens'])
 }
 
-function use(
-  session: SessionRecorder,
-  part: Fields,
-  options: { key: string; at: number | undefined; usage: Usage | undefined },
-): void {
+function use(session: SessionRecorder, part: Fields, options: { key: string; at: number | undefined }): void {
   const state = fields(part['state'])
   const id = text(part['callID']) || text(part['id'])
   session.assistant([callPart(id, text(part['tool']), state['input'])], options)
@@ -153,10 +160,17 @@ function use(
   session.result(id, { output: outputOf([...textParts(asText(state['output'])), ...files]), at })
 }
 
-function usageOf(tokens: Fields, model: string): Usage | undefined {
+/** A fork is a copy with other ids, but the same times. */
+function idOf({ created, completed }: Fields, step: number): string | undefined {
+  return time(completed) === undefined ? undefined : `${asText(created)}-${asText(completed)}/${step}`
+}
+
+function usageOf(tokens: Fields, { model, id }: { model: string; id: string | undefined }): Usage | undefined {
   const cache = fields(tokens['cache'])
   const reasoning = count(tokens['reasoning'])
   const output = count(tokens['output']) + reasoning
   const [cacheRead, cacheWrite] = [count(cache['read']), count(cache['write'])]
-  return usageOfNumbers({ input: count(tokens['input']), cacheRead, cacheWrite, output, reasoning }, model)
+  const numbers = { input: count(tokens['input']), cacheRead, cacheWrite, output, reasoning }
+  const usage = usageOfNumbers(numbers, model)
+  return usage && id !== undefined ? { ...usage, id } : usage
 }

@@ -176,5 +176,10 @@ const NAMES = ['model', 'id', 'tier'] as const
 function usageOf(given: Fields): Usage {
   const numbers = COUNTS.filter(key => typeof given[key] === 'number').map(key => [key, count(given[key])])
   const names = NAMES.filter(key => text(given[key]) !== '').map(key => [key, given[key]])
-  return { ...Object.fromEntries([...numbers, ...names]), ...(given['by'] === 'client' ? { by: 'client' } : {}) }
+  const beside = records(given['beside']).map(usageOf)
+  return {
+    ...Object.fromEntries([...numbers, ...names]),
+    ...(beside.length > 0 ? { beside } : {}),
+    ...(given['by'] === 'client' ? { by: 'client' } : {}),
+  }
 }

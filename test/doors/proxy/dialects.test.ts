@@ -70,6 +70,34 @@ describe('Anthropic', () => {
     assert.equal(told(anthropic, { type: 'error', error: { type: 'overloaded' } }).error, '{"type":"overloaded"}')
   })
 
+  test('reads what an advisor and earlier steps of the answer cost; the size of the prompt is that of the last step', () => {
+    const step = (input_tokens: number, output_tokens: number, more = {}) => {
+      return { type: 'message', input_tokens, output_tokens, cache_read_input_tokens: 100, ...more }
+    }
+    const advisor = step(900, 80, { type: 'advisor_message', model: 'big', cache_read_input_tokens: 0 })
+    const usage = { input_tokens: 5, output_tokens: 50, cache_read_input_tokens: 200, speed: 'fast' }
+    const start = { type: 'message_start', message: { model: 'm', usage: { ...usage, iterations: [step(2, 20)] } } }
+    const iterations = [step(2, 20), advisor, step(3, 30)]
+    const end = { type: 'message_delta', usage: { ...usage, iterations } }
+    const zero = { cacheWrite: 0, cacheWriteLong: 0, tier: 'fast' }
+    const last = { input: 3, cacheRead: 100, output: 30, ...zero }
+    const beside = [
+      { input: 2, cacheRead: 100, output: 20, ...zero },
+      { input: 900, cacheRead: 0, output: 80, model: 'big', ...zero },
+    ]
+    assert.deepEqual(told(anthropic, start, end).usage, { model: 'm', ...last, beside })
+    // The steps do not add up to the counts above them: only what is billed beside these counts is added.
+    const odd = { ...usage, input_tokens: 7, iterations }
+    const { beside: added, input } = wholly(anthropic, { model: 'm', usage: odd }).usage
+    assert.deepEqual([input, added], [7, [beside[1]]])
+  })
+
+  test('takes no count that is impossible', () => {
+    const usage = { input_tokens: -5, cache_read_input_tokens: 1e300, output_tokens: 7 }
+    const { input, cacheRead, output } = wholly(anthropic, { model: 'm', usage }).usage
+    assert.deepEqual([input, cacheRead, output], [undefined, undefined, 7])
+  })
+
   test("reads the server's edits of the history and its report on the cache", () => {
     const answer = wholly(anthropic, {
       content: [

@@ -2,6 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { claudeCode } from '../../../src/formats/transcripts/claude-code.ts'
 import { readTranscript } from '../../../src/formats/transcripts/read-transcript.ts'
+import { recordedTimeline } from '../../../src/replay/account.ts'
+import { billsBy, reportOn } from '../../../src/replay/report.ts'
+import { rentOf } from '../../../src/view/rent.ts'
+import { statisticsOf } from '../../../src/view/statistics.ts'
 import { fileOf, outline, sampleText, transcriptReaderContract } from '../../contracts/transcript-reader.ts'
 
 let second = 0
@@ -202,6 +206,48 @@ test('speed, region and service tier of a call are read, because its price depen
   const { sessions } = await readTranscript(fileOf(sampleText([asked, answer])))
   const { usage } = sessions[0]!.usage[0]!
   assert.deepEqual([usage.tier, usage.searches], ['fast us', 2])
+})
+
+test('a line that the file has twice counts once', async () => {
+  const first = [user('a', null, 'x'), assistant('b', 'a', 'm1', say('y'))]
+  const file = [...first, user('c', 'b', 'z'), assistant('d', 'c', 'm2', say('w')), ...first]
+  const { sessions } = await readTranscript(fileOf(sampleText(file)))
+  assert.deepEqual(
+    sessions.map(({ usage, messages }) => [usage.length, messages.length]),
+    [[2, 4]],
+  )
+})
+
+test('an advisor is billed beside the call that asked it, at the price of its own model', async () => {
+  const step = { type: 'message', output_tokens: 10, cache_creation_input_tokens: 1000 }
+  const advisor = { type: 'advisor_message', model: 'claude-opus-4-8', input_tokens: 100_000, output_tokens: 1000 }
+  const iterations = [
+    { ...step, input_tokens: 1, cache_read_input_tokens: 20_000 },
+    advisor,
+    { ...step, input_tokens: 1, cache_read_input_tokens: 21_000 },
+  ]
+  const usage = {
+    ...{ input_tokens: 2, cache_read_input_tokens: 41_000, cache_creation_input_tokens: 2000, output_tokens: 20 },
+    iterations,
+  }
+  const answer = assistant('b', 'a', 'm', say('y'))
+  Object.assign((answer as unknown as { message: object }).message, { model: 'claude-sonnet-4-5', usage })
+  const { sessions, format } = await readTranscript(fileOf(sampleText([user('a', null, 'x'), answer])))
+  const report = await reportOn(sessions[0]!, { format })
+  const { models } = billsBy([report])
+  const [own, advised] = [2 * 3 + 41_000 * 0.3 + 2000 * 3.75 + 20 * 15, 100_000 * 5 + 1000 * 25]
+  assert.deepEqual(
+    models.map(({ name, calls, billedUsd }) => [name, calls, billedUsd.toFixed(6)]),
+    [
+      ['claude-opus-4-8', 0, (advised / 1e6).toFixed(6)],
+      ['claude-sonnet-4-5', 1, (own / 1e6).toFixed(6)],
+    ],
+  )
+  const timeline = await recordedTimeline(sessions[0]!)
+  assert.equal(timeline.overhead > 15_000 && timeline.overhead < 22_000, true, `${timeline.overhead}`)
+  const { cost, input, cacheRead } = statisticsOf(timeline)
+  assert.deepEqual([cost.toFixed(6), input, cacheRead], [((own + advised) / 1e6).toFixed(6), 100_002, 41_000])
+  assert.equal(rentOf(timeline).dollars.toFixed(6), cost.toFixed(6))
 })
 
 test('a call with hidden thinking was paid', async () => {

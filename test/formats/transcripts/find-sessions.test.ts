@@ -109,7 +109,10 @@ for (const [name, make] of Object.entries({ files: storage, database })) {
       ],
     )
     assert.deepEqual(read!.usage, [
-      { message: 1, usage: { input: 10, cacheRead: 4, cacheWrite: 5, output: 3, reasoning: 1, model: 'm' } },
+      {
+        message: 1,
+        usage: { input: 10, cacheRead: 4, cacheWrite: 5, output: 3, reasoning: 1, model: 'm', id: '6-7/1' },
+      },
     ])
   })
 }

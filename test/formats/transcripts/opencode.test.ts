@@ -1,5 +1,9 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
 import { opencode, opencodeStorage } from '../../../src/formats/transcripts/opencode.ts'
-import { transcriptReaderContract } from '../../contracts/transcript-reader.ts'
+import { readTranscript } from '../../../src/formats/transcripts/read-transcript.ts'
+import { callsOfRecording, copiesAmong } from '../../../src/session/copied-calls.ts'
+import { fileOf, sampleText, transcriptReaderContract } from '../../contracts/transcript-reader.ts'
 
 const sessionID = 'ses_1'
 const info = (id: string, role: string, more = {}) => ({
@@ -109,3 +113,47 @@ transcriptReaderContract(opencodeStorage, [
     sessions: { ses_1: expected, ses_2: ['user: sub'] },
   },
 ])
+
+const counted = (input: number) => ({ input, output: 1, reasoning: 0, cache: { read: 0, write: 0 } })
+const answered = (id: string, created: number, more = {}) => ({
+  info: info(id, 'assistant', { modelID: 'm', time: { created, completed: created + 1 }, ...more }),
+  parts: [text(id)],
+})
+const exported = async (id: string, list: object[]) => {
+  const file = { info: { id }, messages: [{ info: info('msg_0', 'user'), parts: [text('go')] }, ...list] }
+  return (await readTranscript(fileOf(sampleText(file)))).sessions[0]!
+}
+
+test('each step of a message has its own tokens, and a billed answer without content is counted', async () => {
+  const steps = [
+    { type: 'step-start' },
+    text('one'),
+    { type: 'step-finish', tokens: counted(5) },
+    { type: 'step-start' },
+    text('two'),
+    { type: 'step-finish', tokens: counted(7) },
+  ]
+  const old = answered('msg_1', 10, { tokens: counted(7) })
+  const empty = answered('msg_2', 20, { tokens: counted(9) })
+  const { usage, messages: read } = await exported('ses_1', [
+    { ...old, parts: steps },
+    { ...empty, parts: [] },
+  ])
+  assert.deepEqual(
+    usage.map(({ message, usage: { input } }) => [message, input]),
+    [
+      [1, 5],
+      [2, 7],
+      [3, 9],
+    ],
+  )
+  assert.equal(read.length, 4)
+})
+
+test('a fork has the same answers as its session, under other ids', async () => {
+  const first = answered('msg_1', 10, { tokens: counted(5) })
+  const own = answered('msg_9', 30, { tokens: counted(6) })
+  const copy = { ...first, info: { ...first.info, id: 'msg_8' } }
+  const sessions = [await exported('ses_1', [first]), await exported('ses_2', [copy, own])]
+  assert.deepEqual(copiesAmong(sessions.map(callsOfRecording)), [undefined, { carried: 2, from: 'ses_1' }])
+})
