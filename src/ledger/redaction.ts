@@ -6,12 +6,12 @@
  * same way before it is compared. `link` is the hash of the conversation as the client knows it, for the proxy.
  */
 import { hash } from 'node:crypto'
-import { type Context, createContext, Script } from 'node:vm'
 import { messageOf, PalimpsestError } from '../model/errors.ts'
 import { isRecord } from '../model/json.ts'
 import type { Event, Message } from '../model/types.ts'
 import { apart, type Secret, secretsIn } from '../recall/secrets.ts'
 import { keyOf } from '../view/sync.ts'
+import { withinTime } from './time-limit.ts'
 
 /**
  * The texts to redact: everything that looks like a secret, every occurrence of a text, or all matches of a regular
@@ -40,6 +40,7 @@ const ARGUMENTS = new Set(['input', 'args', 'arguments'])
 const MS_PER_EVENT = 1
 const CHARS_PER_MS = 10_000
 const MAX_EXTRA_MS = 1000
+const TOO_LONG = 'The pattern takes too long for these texts. Avoid a repetition inside a repetition.'
 const extraOf = new WeakMap<RegExp, number>()
 
 export function toPattern(source: string): RegExp {
@@ -76,28 +77,10 @@ function looking<T>(what: ToRedact, work: (places: (text: string) => Secret[]) =
     return matches.map(({ 0: match, index }) => ({ kind: 'pattern', start: index, end: index + match.length }))
   }
   try {
-    return within(Math.ceil(MAX_EXTRA_MS - before), () => work(places))
+    return withinTime(Math.ceil(MAX_EXTRA_MS - before), TOO_LONG, () => work(places))
   } finally {
     const extra = performance.now() - began - MS_PER_EVENT - chars / CHARS_PER_MS
     extraOf.set(pattern, Math.min(MAX_EXTRA_MS - 1, Math.max(0, before + extra)))
-  }
-}
-
-/** V8 can stop a pattern only in a script with a time limit, which is run in a context of its own. */
-const runsWork = new Script('work()')
-let context: Context | undefined
-
-function within<T>(ms: number, work: () => T): T {
-  context ??= createContext({})
-  context['work'] = work
-  try {
-    return runsWork.runInContext(context, { timeout: ms })
-  } catch (error) {
-    if (!isRecord(error) || error['code'] !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
-    const message = 'The pattern takes too long for these texts. Avoid a repetition inside a repetition.'
-    throw new PalimpsestError('INVALID_INPUT', message, {}, error)
-  } finally {
-    context['work'] = undefined
   }
 }
 

@@ -3,13 +3,18 @@
  *
  * `schemaRef` is the schema itself as JSON, or a name that the caller can look up. An unknown name is kept and checks
  * nothing: blocks from other systems have their own references. The validator interprets the schema and generates no
- * code, because on a server users write schemas.
+ * code, because on a server users write schemas. For the same reason it has a time limit: a pattern or references can
+ * make it endless.
  */
 import { type OutputUnit, type Schema, Validator } from '@cfworker/json-schema'
+import { withinTime } from '../ledger/time-limit.ts'
 import { messageOf, PalimpsestError } from '../model/errors.ts'
 import { parseJson } from '../model/json.ts'
 import { readFrontMatter } from './front-matter.ts'
 import type { Content } from './store.ts'
+
+const MAX_MS = 200
+const TOO_LONG = `Checking the body takes longer than ${MAX_MS} ms`
 
 export type SchemaSource = (name: string) => Promise<string | undefined>
 
@@ -51,7 +56,9 @@ function readData(body: string): Data {
 function problemsOf(data: Data, schema: Schema): string[] {
   if ('problem' in data) return [data.problem]
   try {
-    const { valid, errors } = new Validator(schema, '2020-12', false).validate(data.value)
+    const { value } = data
+    const validate = () => new Validator(schema, '2020-12', false).validate(value)
+    const { valid, errors } = withinTime(MAX_MS, TOO_LONG, validate)
     return valid ? [] : describe(errors)
   } catch (cause) {
     throw new PalimpsestError('INVALID_INPUT', `The schema cannot be used: ${messageOf(cause)}`, {}, cause)

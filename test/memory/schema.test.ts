@@ -55,6 +55,20 @@ test('an unknown name checks nothing, and an invalid schema is refused', async (
   await assert.rejects(check('{}', '{"$ref": "#/nowhere"}'), { code: 'INVALID_INPUT' })
 })
 
+test('a schema that would check for hours is stopped', async () => {
+  const twice = (ref: string) => ({ allOf: [{ $ref: ref }, { $ref: ref }] })
+  const doubled = Array.from({ length: 40 }, (_, i) => [`d${i}`, i < 39 ? twice(`#/$defs/d${i + 1}`) : {}])
+  for (const [schema, value] of [
+    [{ properties: { a: { pattern: '^(a+)+$' } } }, { a: `${'a'.repeat(40)}!` }],
+    [{ patternProperties: { '^(a+)+$': {} } }, { [`${'a'.repeat(40)}!`]: 1 }],
+    [{ $defs: Object.fromEntries(doubled), $ref: '#/$defs/d0' }, {}],
+  ])
+    await assert.rejects(check(JSON.stringify(value), JSON.stringify(schema)), {
+      code: 'INVALID_INPUT',
+      message: /too long|longer/,
+    })
+})
+
 const documents: [text: string, value: unknown][] = [
   ['', {}],
   [
