@@ -68,7 +68,7 @@ class ClaudeCodeParser extends Parser {
     const type = text(entry['type'])
     this.#date(entry)
     // A line that is written a second time was paid once.
-    if (uuid !== '' && this.#anchors.has(uuid)) return this.#recorder.drain()
+    if (uuid !== '' && this.#anchors.has(uuid)) return
     const speaks = (type === 'user' || type === 'assistant') && isRecord(entry['message'])
     const anchor = this.#anchors.get(parent) ?? ''
     if (uuid !== '') this.#anchors.set(uuid, speaks ? uuid : anchor)
