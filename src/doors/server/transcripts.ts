@@ -22,6 +22,8 @@ import { openTimeline, remember } from './session-timeline.ts'
 
 const MB = 1024 * 1024
 const MAX_TRANSCRIPT = 64 * MB
+/** A megabyte of gzip can hold a thousand. */
+const MAX_UNPACKED = 256 * MB
 const MAX_SESSIONS = 1000
 /** A comparison replays the whole session for each policy. */
 const MAX_POLICIES = 8
@@ -222,7 +224,7 @@ async function readBytesAsTranscript(bytes: Uint8Array, name = ''): Promise<Tran
   const path = join(folder, fileNameIn(name))
   try {
     await writeFile(path, bytes, { mode: 0o600 })
-    return await readTranscript(path)
+    return await readTranscript(path, { maxUnpacked: MAX_UNPACKED })
   } catch (error) {
     if (!isPalimpsestError(error)) throw error
     const { path: _, ...data } = error.data

@@ -12,7 +12,7 @@ import { open, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { PalimpsestError } from '../../model/errors.ts'
+import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
 import { amount } from '../../model/text.ts'
 import { aider } from './aider.ts'
@@ -71,6 +71,8 @@ export type ReadOptions = {
   maxLine?: number
   /** Bytes of a file that is one JSON value. */
   maxDocument?: number
+  /** Bytes of a compressed file once it is unpacked; unlimited unless given. */
+  maxUnpacked?: number
 }
 
 const MB = 1024 * 1024
@@ -228,7 +230,7 @@ async function* readWhole(
   path: string,
   options: ReadOptions,
 ): AsyncGenerator<TranscriptEvent | { type: 'format'; format: Format }> {
-  const bytes = await bytesOf(path, options.maxDocument ?? MAX_DOCUMENT_BYTES)
+  const bytes = await bytesOf(path, options)
   const text = bytes.toString('utf8').replace(/^\uFEFF/, '')
   const parsed = parse(text)
   const values = 'value' in parsed ? [{ value: parsed.value, line: 1 }] : [...splitJsonValues(text)]
@@ -254,10 +256,11 @@ async function* readWhole(
   yield* parser.end()
 }
 
-async function bytesOf(path: string, limit: number): Promise<Buffer> {
+async function bytesOf(path: string, options: ReadOptions): Promise<Buffer> {
+  const limit = options.maxDocument ?? MAX_DOCUMENT_BYTES
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of chunksOf(path)) {
+  for await (const chunk of chunksOf(path, options)) {
     size += chunk.length
     if (size > limit)
       throw new PalimpsestError(
@@ -273,14 +276,23 @@ async function bytesOf(path: string, limit: number): Promise<Buffer> {
 const GZIP = Buffer.from([0x1f, 0x8b])
 
 /** The content of a file, decompressed if necessary. */
-async function* chunksOf(path: string): AsyncGenerator<Buffer> {
+async function* chunksOf(
+  path: string,
+  { maxUnpacked = Number.POSITIVE_INFINITY }: ReadOptions,
+): AsyncGenerator<Buffer> {
   const isPacked = await isGzip(path)
   const stream = createReadStream(path, { highWaterMark: MB })
   if (!isPacked) return yield* stream as AsyncIterable<Buffer>
   try {
+    let size = 0
     // A failure in either stream is thrown by the one that is read.
-    yield* pipeline(stream, createGunzip({ chunkSize: MB }), () => {}) as AsyncIterable<Buffer>
+    for await (const chunk of pipeline(stream, createGunzip({ chunkSize: MB }), () => {}) as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > maxUnpacked) throw unpackedTooLarge(path, maxUnpacked)
+      yield chunk
+    }
   } catch (cause) {
+    if (isPalimpsestError(cause)) throw cause
     throw new PalimpsestError(
       'FORMAT_BROKEN',
       `${path} is compressed and cannot be unpacked: ${cause}`,
@@ -288,6 +300,10 @@ async function* chunksOf(path: string): AsyncGenerator<Buffer> {
       cause,
     )
   }
+}
+
+function unpackedTooLarge(path: string, limit: number): PalimpsestError {
+  return new PalimpsestError('TOO_LARGE', `${path} has more than ${limit} bytes when it is unpacked.`, { path, limit })
 }
 
 async function isGzip(path: string): Promise<boolean> {
@@ -352,7 +368,7 @@ async function* linesOf(path: string, options: ReadOptions): AsyncGenerator<Line
     length = 0
     return { number: ++number, bytes: number === 1 ? withoutMark(bytes) : bytes, length: size }
   }
-  for await (const chunk of chunksOf(path)) {
+  for await (const chunk of chunksOf(path, options)) {
     let start = 0
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
       yield take(chunk.subarray(start, end))

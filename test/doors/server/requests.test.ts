@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { describe, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { RateLimiter, Slots } from '../../../src/doors/server/rates.ts'
 import { EVERYBODY } from '../../../src/doors/server/route.ts'
 import { said, startServer } from './harness.ts'
@@ -36,6 +37,17 @@ describe('a body', () => {
       await server.close()
     })
   }
+
+  test('of a third of a megabyte that unpacks to hundreds is a 413, before it is all in memory', async () => {
+    const { server } = await startServer()
+    const packed = gzipSync(Buffer.alloc(32 * 1024 * 1024))
+    const body = Buffer.concat(Array(9).fill(packed))
+    const headers = { 'content-type': 'application/octet-stream' }
+    const answer = await server.fetch(new Request('http://localhost/import', { method: 'POST', headers, body }))
+    assert.equal(answer.status, 413)
+    assert.match(await answer.text(), /The transcript has more than 268435456 bytes when it is unpacked/)
+    await server.close()
+  })
 
   test('without a declared length is refused at the limit while it arrives', async () => {
     const { server } = await startServer({ maxBody: 1000 })
