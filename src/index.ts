@@ -25,6 +25,7 @@ export type {
   Usage,
 } from './model/types.ts'
 export { thrifty } from './planner/thrifty.ts'
+export type { ThriftyOptions } from './planner/tuning.ts'
 export type { PlannerFactory, Policy } from './policies/policy.ts'
 export type { Model, ModelTable } from './providers/models.ts'
 export type { Config } from './session/config.ts'

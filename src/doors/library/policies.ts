@@ -1,6 +1,5 @@
 /** `palimpsest/policies`: planners, policies, and functions to write and test custom ones. */
 export { clearToolUses, smartHistory, staleOutputs } from '../../planner/presets.ts'
-export type { ThriftyOptions } from '../../planner/tuning.ts'
 export { anchor } from '../../policies/anchor.ts'
 export { clearResults } from '../../policies/clear-results.ts'
 export { definePolicy, type PolicyContext, type PolicyEdit, type PolicyPart } from '../../policies/define-policy.ts'
