@@ -8,7 +8,7 @@
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider'
 import { messageOf, PalimpsestError } from '../model/errors.ts'
 import { isRecord } from '../model/json.ts'
-import { headOf } from '../model/text.ts'
+import { boundedTo } from '../model/text.ts'
 import type { ToolCallPart } from '../model/types.ts'
 import { memoryTool, textEditorTool } from '../tools/anthropic.ts'
 import { runCommand } from '../tools/command.ts'
@@ -190,8 +190,7 @@ function ownTimeout({ timeout_seconds: seconds }: Record<string, unknown>): numb
 }
 
 function malformed(name: string, text: string): string {
-  const shown = text.length > 200 ? `${headOf(text, 200)}…` : text
-  return `The arguments of ${name} were not a JSON object, so nothing was done: ${shown}\nCall it again with one valid JSON object.`
+  return `The arguments of ${name} were not a JSON object, so nothing was done: ${boundedTo(text, 200)}\nCall it again with one valid JSON object.`
 }
 
 function isGroup(name: string): name is ToolGroup {

@@ -16,7 +16,7 @@ import type { Files, HomeFiles } from '../files/store.ts'
 import { splitLines } from '../files/text.ts'
 import { DEFAULT_HOME, type Environment } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
-import { endingLine, headOf, localDay, localTime, trimEndOf } from '../model/text.ts'
+import { boundedTo, endingLine, localDay, localTime, trimEndOf } from '../model/text.ts'
 import type { EntryLink } from './store.ts'
 
 export type Workspace = {
@@ -249,7 +249,7 @@ function oneLine(text: string): string {
     .replace(/\s+/g, ' ')
     .trim()
     .replace(/^[-*] /, '')
-  return line.length > ENTRY_LIMIT ? `${headOf(line, ENTRY_LIMIT)}…` : line
+  return boundedTo(line, ENTRY_LIMIT)
 }
 
 function dailyLog(now: number): KnowledgeFile {

@@ -14,6 +14,7 @@ import { codeOf } from '../files/root.ts'
 import { MEMORY } from '../model/defaults.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { isRecord, parseJson } from '../model/json.ts'
+import { headOf } from '../model/text.ts'
 import type { ToolKind } from '../model/types.ts'
 import {
   type Composition,
@@ -453,5 +454,5 @@ function toKey(path: readonly PropertyKey[]): string {
 }
 
 function show(value: unknown): string {
-  return value === undefined ? 'missing' : (JSON.stringify(value)?.slice(0, 80) ?? 'missing')
+  return value === undefined ? 'missing' : headOf(JSON.stringify(value) ?? 'missing', 80)
 }

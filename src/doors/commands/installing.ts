@@ -9,7 +9,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { findProgram, freePort } from '../../files/programs.ts'
 import { DEFAULT_PORT, type Environment } from '../../model/defaults.ts'
 import { PalimpsestError } from '../../model/errors.ts'
-import { trimEndOf } from '../../model/text.ts'
+import { headOf, trimEndOf } from '../../model/text.ts'
 import { PROVIDERS, type UpstreamName, type Upstreams } from '../proxy/upstream.ts'
 import type { Io } from '../terminal/command.ts'
 import { createPaint, wantsColour } from '../terminal/output.ts'
@@ -173,7 +173,7 @@ export async function testCalls(changes: readonly [string, SettingsChange][], ba
     const answer = await fetch(url, { headers: provider === 'anthropic' ? { 'anthropic-version': '2023-06-01' } : {} })
     const text = await answer.text()
     if (answer.status === 502) {
-      const reason = /"message":"([^"]+?)\.?"/.exec(text)?.[1] ?? text.slice(0, 200)
+      const reason = /"message":"([^"]+?)\.?"/.exec(text)?.[1] ?? headOf(text, 200)
       const message = `The test call to ${provider} through the service failed: ${reason}.`
       throw new PalimpsestError(
         'UNSUPPORTED',

@@ -14,7 +14,7 @@ import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
-import { amount } from '../../model/text.ts'
+import { amount, headOf } from '../../model/text.ts'
 import { aider } from './aider.ts'
 import { atif } from './atif.ts'
 import { claudeCode } from './claude-code.ts'
@@ -349,7 +349,7 @@ function parse(text: string): { value: unknown } | { message: string } {
   try {
     return { value: parseJson(text) }
   } catch (error) {
-    return { message: error instanceof Error ? error.message.slice(0, 120) : String(error) }
+    return { message: error instanceof Error ? headOf(error.message, 120) : String(error) }
   }
 }
 

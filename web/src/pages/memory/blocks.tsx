@@ -1,5 +1,6 @@
 /** The list of blocks, each with its text, its history and the changes of every version. */
 import { useDeferredValue, useState } from 'react'
+import { headOf } from '../../../../src/model/text.ts'
 import { useResource } from '../../resource.ts'
 import { replaceQuery, useRoute } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
@@ -70,7 +71,7 @@ export function Blocks({ user, changes }: { user: string; changes: number }) {
               onChoose={() => replaceQuery({ id: label })}
               title={<InlineText text={label} />}
               aside={<time>{ago(at, Date.now())}</time>}
-              words={<InlineText text={snippets?.get(label) ?? (title || body.slice(0, 200))} />}
+              words={<InlineText text={snippets?.get(label) ?? (title || headOf(body, 200))} />}
             />
           ))}
           foot={

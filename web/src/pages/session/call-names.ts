@@ -3,6 +3,7 @@
  * after its call; if the call has not been read yet, only the tool is known. Pure.
  */
 import { type CallInfo, describeCall } from '../../../../src/calls/tool-kinds.ts'
+import { inOneLine, tailOf } from '../../../../src/model/text.ts'
 import type { Message, Part } from '../../api-types.ts'
 
 export class CallNames {
@@ -28,7 +29,6 @@ const MOST = 60
 
 /** A long path is shortened at its beginning, a command at its end. */
 function labelOf({ path, command, query }: CallInfo): string {
-  if (path !== undefined) return path.length > MOST ? `…${path.slice(1 - MOST)}` : path
-  const text = (command ?? query ?? '').replace(/\s+/g, ' ')
-  return text.length > MOST ? `${text.slice(0, MOST - 1)}…` : text
+  if (path !== undefined) return path.length > MOST ? `…${tailOf(path, MOST - 1)}` : path
+  return inOneLine(command ?? query ?? '', MOST)
 }

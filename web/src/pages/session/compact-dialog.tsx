@@ -1,5 +1,6 @@
 /** "Compact from here to here": the summary to show instead, which can be read and changed before it is used. */
 import { useState } from 'react'
+import { headOf } from '../../../../src/model/text.ts'
 import { messageOf, sendJson } from '../../api.ts'
 import type { CompactPreview } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
@@ -88,7 +89,7 @@ function PreviewNumbers({ preview: { tokens, rewritten, request } }: { preview: 
       </p>
       {request && (
         <p className="dim">
-          The last request is kept: “<InlineText text={request.slice(0, 160)} />”
+          The last request is kept: “<InlineText text={headOf(request, 160)} />”
         </p>
       )}
     </>

@@ -1,4 +1,5 @@
 /** The content of one part, by its type. All content is untrusted: text stays text, and no address is loaded. */
+import { headOf } from '../../../../src/model/text.ts'
 import type { Part } from '../../api-types.ts'
 import { Markdown } from '../../ui/markdown.tsx'
 import { Text } from '../../ui/text.tsx'
@@ -61,7 +62,7 @@ function Picture({ mediaType, data, url }: { mediaType: string; data?: string | 
   if (data !== undefined && PICTURES.includes(mediaType)) {
     return <img className="picture" src={`data:${mediaType};base64,${data}`} alt="From the conversation" />
   }
-  return <Text text={`[${mediaType}${url ? ` at ${url.slice(0, 200)}` : ''}]`} />
+  return <Text text={`[${mediaType}${url ? ` at ${headOf(url, 200)}` : ''}]`} />
 }
 
 function toJson(value: unknown): string {
