@@ -137,9 +137,7 @@ function findPart(fold: Fold, hash: string): ShownPart {
     throw new PalimpsestError(
       'INVALID_INPUT',
       `${hash} is a ${found.shown.type}; only texts and results can be edited.`,
-      {
-        hash,
-      },
+      { hash },
     )
   }
   throw new PalimpsestError(

@@ -9,8 +9,9 @@ import { cut, headOf } from '../model/text.ts'
 const MAX_CHARS = 1_000_000
 const MAX_LENGTH = 200
 const MIN_CLOSENESS = 0.5
+const MOST_SIMILAR = 3
 
-export function similarTexts(texts: Iterable<string>, pattern: string, most = 3): string[] {
+export function similarTexts(texts: Iterable<string>, pattern: string): string[] {
   const wanted = firstLine(pattern)
   const pairs = pairsOf(wanted)
   if (pairs.size === 0) return []
@@ -24,7 +25,7 @@ export function similarTexts(texts: Iterable<string>, pattern: string, most = 3)
   }
   return [...found]
     .sort((a, b) => b[1] - a[1])
-    .slice(0, most)
+    .slice(0, MOST_SIMILAR)
     .map(([text]) => text)
 }
 

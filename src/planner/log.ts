@@ -217,7 +217,7 @@ function makeRoom(said: readonly Message[], { whole, most, size }: Room): Messag
   const ways: { shorten: (part: Part) => Part; end: number }[] = [
     { shorten: withoutPaste, end: kept.length - Math.min(whole, LATEST_REQUESTS) },
     { shorten: part => shortenText(part, headAndTail), end: kept.length - Math.max(whole, 1) },
-    { shorten: part => shortenText(part, beginning), end: kept.length - Math.max(whole, 1) },
+    { shorten: part => shortenText(part, oneLine), end: kept.length - Math.max(whole, 1) },
   ]
   for (const { shorten, end } of ways) {
     for (let i = 1; i < end && total > most; i++) {
@@ -243,10 +243,6 @@ function headAndTail(text: string): string {
   return cutMiddle(text, SAID_KEEP)
 }
 
-function beginning(text: string): string {
-  return oneLine(text, LINE_CHARS)
-}
-
 /**
  * Whether a client reported this in the user's name, so that the user did not write it. Reports before the first answer
  * give instructions and stay whole.
@@ -259,14 +255,14 @@ function lineOf(unit: Unit, outcomes: Outcomes): string | undefined {
   const { original, call } = unit
   if (original.type === 'tool-call') {
     const outcome = outcomes.get(original.id)
-    const intent = call?.intent ? ` (${oneLine(call.intent, LINE_CHARS)})` : ''
+    const intent = call?.intent ? ` (${oneLine(call.intent)})` : ''
     const command = (call?.command ?? promptOf(unit))?.trim()
     const spelled = command ? cutEnd(command, COMMAND_CHARS) : (pathAsSpelled(unit) ?? about(unit))
     const what = headsOfPatch(original) ?? spelled
     return `- ${original.name} ${what}${outcome ? ` → ${outcome}` : ''}${intent}`
   }
   if (original.type !== 'text') return undefined
-  if (isOldReport(unit)) return `- note: ${oneLine(original.text.replaceAll(TAG, ' ').trim(), LINE_CHARS)}`
+  if (isOldReport(unit)) return `- note: ${oneLine(original.text.replaceAll(TAG, ' ').trim())}`
   return sayingOf(unit, '- ')
 }
 
@@ -340,6 +336,6 @@ function cutEnd(text: string, most: number): string {
   return text.length <= most ? text : `${headOf(text, most)}…`
 }
 
-function oneLine(text: string, most: number): string {
-  return cutEnd(text.replace(/\s+/g, ' '), most)
+function oneLine(text: string): string {
+  return cutEnd(text.replace(/\s+/g, ' '), LINE_CHARS)
 }

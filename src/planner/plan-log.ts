@@ -277,8 +277,9 @@ function startOfLog(fold: Fold): number {
   return last ? entriesOf(last.target).to + 1 : firstEntry(fold)
 }
 
+/** Sessions of earlier versions have logs by `policy:fold`. */
 function isLog({ by }: Edit): boolean {
-  return by === 'policy:fold'
+  return by === 'policy:log' || by === 'policy:fold'
 }
 
 /** The share of the window that users' words may take in logs. Under pressure even the newest may be shortened. */
@@ -287,17 +288,17 @@ type Words = { said: number; pressure?: boolean }
 /** Proposes a log of the entries from the last log up to `end` (not included), at a legal cut. */
 export function proposeLog(context: PlanContext, end: number, words: Words): Proposal[] {
   const { fold, units: all } = context
-  const folds = logRanges(fold)
+  const logs = logRanges(fold)
   const stretch = stretchBefore(fold, end, { start: startOfLog(fold) })
   if (!stretch || stretch.from > stretch.to) return []
   const indexOf = (entry: number) => firstIndex(all.length, i => all[i]!.entry >= entry)
   const units = all.slice(indexOf(stretch.from), indexOf(stretch.to + 1))
   const fresh = logMessages(units, outcomesOf(units), context.recallWith)
-  const before = folds.flatMap(range => range.messages.map(withoutMarks))
+  const before = logs.flatMap(range => range.messages.map(withoutMarks))
   const apart = [...before, ...fresh]
   const merged = mergeLogs(apart, roomIn(context, words))
   const merges = logLines(apart) > MOST_LINES || size(apart, fold) - size(merged, fold) >= MIN_LOG_TOKENS
-  const range = merges ? { from: folds[0]?.from ?? stretch.from, to: stretch.to } : stretch
+  const range = merges ? { from: logs[0]?.from ?? stretch.from, to: stretch.to } : stretch
   const messages = merges ? merged : fresh
   return size(messages, fold) < tokensOf(fold, range.from, range.to) ? [toProposal(range, messages)] : []
 }
@@ -323,7 +324,7 @@ function logOf(fold: Fold, { range, messages }: Slot): LogRange | undefined {
 }
 
 function toProposal({ from, to }: { from: number; to: number }, messages: Message[]): Proposal {
-  return { policy: 'fold', target: { type: 'range', from, to }, replacement: { messages }, why: 'old steps, as a log' }
+  return { policy: 'log', target: { type: 'range', from, to }, replacement: { messages }, why: 'old steps, as a log' }
 }
 
 function withoutMarks(message: Message): Message {

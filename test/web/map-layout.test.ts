@@ -82,9 +82,9 @@ test('the limit is drawn only if the bars reach it, and the cached prefix never 
 
 test('entries on the screen become one span', () => {
   const layout = layoutMap(mapOf([barOf(0, 10, 10), barOf(1, 20, 20), barOf(2, 70, 70)]), 100)
-  assert.deepEqual(spanOf(layout, 'raw', 1, 1), { x: 10, width: 20 })
-  assert.deepEqual(spanOf(layout, 'raw', 1, 9), { x: 10, width: 90 })
-  assert.equal(spanOf(layout, 'raw', 7, 9), undefined)
+  assert.deepEqual(spanOf(layout, 1, 1), { x: 10, width: 20 })
+  assert.deepEqual(spanOf(layout, 1, 9), { x: 10, width: 90 })
+  assert.equal(spanOf(layout, 7, 9), undefined)
 })
 
 test('tokens are added up by kind, the largest first', () => {

@@ -173,7 +173,7 @@ type Parts = { only: KindGroup | undefined; chosen: Box | undefined; cold: boole
 
 /** The stretch of the conversation that is on the screen, as a bracket over the upper row. */
 function Visible({ layout, visible }: { layout: MapLayout; visible: ContextMapProps['visible'] }) {
-  const span = visible && spanOf(layout, 'raw', visible.from, visible.to)
+  const span = visible && spanOf(layout, visible.from, visible.to)
   return span && <div className="map-visible" style={{ left: span.x, width: span.width }} />
 }
 

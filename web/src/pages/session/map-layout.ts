@@ -60,13 +60,13 @@ export function boxAt({ boxes }: MapLayout, row: 'raw' | 'shown', x: number): Bo
   return found && x >= found[row].x && x <= found[row].x + Math.max(1, found[row].width) ? found : undefined
 }
 
-/** The extent of some entries in a row. */
-export function spanOf({ boxes }: MapLayout, row: 'raw' | 'shown', from: number, to: number): Span | undefined {
+/** The extent of some entries in the upper row. */
+export function spanOf({ boxes }: MapLayout, from: number, to: number): Span | undefined {
   const first = boxes.find(({ bar }) => bar.to >= from)
   const last = boxes.findLast(({ bar }) => bar.entry <= to)
   if (!first || !last) return undefined
-  const x = first[row].x
-  return { x, width: Math.max(2, last[row].x + last[row].width - x) }
+  const x = first.raw.x
+  return { x, width: Math.max(2, last.raw.x + last.raw.width - x) }
 }
 
 export type KindTotal = { group: KindGroup; raw: number; shown: number }
