@@ -2,9 +2,7 @@
 import { isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 
 export function contention(session: string): PalimpsestError {
-  return new PalimpsestError('STORE_LOCKED', `Other writers keep changing session ${session}. Try again.`, {
-    session,
-  })
+  return new PalimpsestError('STORE_LOCKED', `Other writers keep changing session ${session}. Try again.`, { session })
 }
 
 export function redactedMeanwhile(session: string): PalimpsestError {

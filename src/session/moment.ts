@@ -84,9 +84,7 @@ export function priceOf(timeline: Timeline, ids: readonly string[], now: number)
     throw new PalimpsestError(
       'ENTRY_NOT_FOUND',
       `Nothing in view has the id ${unknown}. List the parts in view to see their ids.`,
-      {
-        id: unknown,
-      },
+      { id: unknown },
     )
   }
   const chosen = parts.filter(({ id }) => ids.includes(id))

@@ -275,9 +275,7 @@ async function switchEdits(session: Session, undo: boolean, targets: readonly Gi
     throw new PalimpsestError(
       'PINNED',
       `Edit ${id} was made by the user. Ask the user to ${word} it. Nothing was changed.`,
-      {
-        id,
-      },
+      { id },
     )
   }
   await (undo ? session.undo(ids, 'agent') : session.redo(ids, 'agent'))

@@ -105,9 +105,7 @@ function parse<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
   throw new PalimpsestError(
     'INVALID_INPUT',
     `${first?.at ?? where}: ${first?.message ?? 'does not match the schema'}.`,
-    {
-      problems,
-    },
+    { problems },
   )
 }
 

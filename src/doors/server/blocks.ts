@@ -169,9 +169,7 @@ const restore = defineRoute({
       throw new PalimpsestError(
         'BLOCK_DELETED',
         'This version is the deletion of the block. Choose the version before it.',
-        {
-          label,
-        },
+        { label },
       )
     }
     const by = actorOf(caller, user)

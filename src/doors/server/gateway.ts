@@ -100,9 +100,7 @@ const retrieve = defineRoute({
       return { hash, original_content: text, session: name, entry }
     } catch (error) {
       if (!isPalimpsestError(error) || !['SESSION_NOT_FOUND', 'EDIT_NOT_FOUND'].includes(error.code)) throw error
-      throw new PalimpsestError('NOT_FOUND', 'There is no text with this hash. Use a hash from /v1/compress.', {
-        hash,
-      })
+      throw new PalimpsestError('NOT_FOUND', 'There is no text with this hash. Use a hash from /v1/compress.', { hash })
     }
   },
 })

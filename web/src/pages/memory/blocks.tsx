@@ -21,11 +21,7 @@ export function Blocks({ user, changes }: { user: string; changes: number }) {
   useReload(changes, list.reload)
   const [making, setMaking] = useState(false)
   const [words, setWords] = useState('')
-  const asked = useDeferredValue(words.trim())
-  const found = useResource(asked === '' ? undefined : `${user}\n${asked}\n${changes}`, signal =>
-    searchBlocks(user, asked, signal),
-  )
-  const snippets = asked === '' ? undefined : new Map(found.value?.hits.map(hit => [hit.label, hit.snippet]))
+  const snippets = useSnippets(user, words, changes)
   const all = list.value ?? []
   const blocks = snippets ? [...snippets.keys()].flatMap(label => all.find(block => block.label === label) ?? []) : all
   const named = query.get('id')
@@ -39,14 +35,7 @@ export function Blocks({ user, changes }: { user: string; changes: number }) {
   if (list.error !== undefined) return <Failure error={list.error} retry={list.reload} />
   return (
     <>
-      {list.value && all.length === 0 && named === null && (
-        <EmptyState title="There are no blocks yet.">
-          <p>A block is a page of facts that agents should know about you: goals, preferences, how you like to work.</p>
-          <Button kind="primary" onClick={() => setMaking(true)}>
-            Write the first
-          </Button>
-        </EmptyState>
-      )}
+      {list.value && all.length === 0 && named === null && <NoBlocks onWrite={() => setMaking(true)} />}
       {(all.length > 0 || named !== null) && (
         <Split
           label="Blocks"
@@ -104,5 +93,25 @@ export function Blocks({ user, changes }: { user: string; changes: number }) {
         />
       )}
     </>
+  )
+}
+
+/** The matching passage of each block that is found, by label; undefined while nothing is searched. */
+function useSnippets(user: string, words: string, changes: number): Map<string, string> | undefined {
+  const asked = useDeferredValue(words.trim())
+  const found = useResource(asked === '' ? undefined : `${user}\n${asked}\n${changes}`, signal =>
+    searchBlocks(user, asked, signal),
+  )
+  return asked === '' ? undefined : new Map(found.value?.hits.map(hit => [hit.label, hit.snippet]))
+}
+
+function NoBlocks({ onWrite }: { onWrite(): void }) {
+  return (
+    <EmptyState title="There are no blocks yet.">
+      <p>A block is a page of facts that agents should know about you: goals, preferences, how you like to work.</p>
+      <Button kind="primary" onClick={onWrite}>
+        Write the first
+      </Button>
+    </EmptyState>
   )
 }

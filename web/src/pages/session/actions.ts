@@ -38,18 +38,7 @@ export function useActions(session: string, reload: () => void, scale: number): 
       sendJson('POST', '/sessions/{session}/pin', { params, body })
     // The page reloads in any case: a failure may be due to a change by others.
     const run = (work: () => Promise<void>) => attempt(work).finally(reload)
-    const undo = async (edit: string) => {
-      await run(async () => {
-        await sendJson('POST', '/sessions/{session}/edits/{edit}/undo', { params: { session, edit } })
-        show({ text: `${edit} is undone.`, action: { label: 'Redo', run: () => void redo(edit) } })
-      })
-    }
-    const redo = async (edit: string) => {
-      await run(async () => {
-        await sendJson('POST', '/sessions/{session}/edits/{edit}/redo', { params: { session, edit } })
-        show({ text: `${edit} is in force again.`, action: { label: 'Undo', run: () => void undo(edit) } })
-      })
-    }
+    const { undo, redo } = switches(session, run, show)
     const made = (text: string, ...edits: (Edit | undefined)[]) => {
       const undoAll = async () => {
         for (const edit of edits) if (edit) await undo(edit.id)
@@ -115,6 +104,24 @@ export function useActions(session: string, reload: () => void, scale: number): 
         }),
     }
   }, [session, reload, scale, show, attempt])
+}
+
+type Run = (work: () => Promise<void>) => Promise<boolean>
+
+function switches(session: string, run: Run, show: ReturnType<typeof useToasts>['show']) {
+  const undo = async (edit: string) => {
+    await run(async () => {
+      await sendJson('POST', '/sessions/{session}/edits/{edit}/undo', { params: { session, edit } })
+      show({ text: `${edit} is undone.`, action: { label: 'Redo', run: () => void redo(edit) } })
+    })
+  }
+  const redo = async (edit: string) => {
+    await run(async () => {
+      await sendJson('POST', '/sessions/{session}/edits/{edit}/redo', { params: { session, edit } })
+      show({ text: `${edit} is in force again.`, action: { label: 'Undo', run: () => void undo(edit) } })
+    })
+  }
+  return { undo, redo }
 }
 
 /** Actions and state for rows deep in the conversation. */

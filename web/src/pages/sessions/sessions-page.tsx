@@ -39,20 +39,7 @@ export function SessionsPage() {
   const { cursors, turnTo } = usePages(JSON.stringify(wanted))
   const [renaming, setRenaming] = useState<SessionRow>()
   const search = useRef<HTMLInputElement>(null)
-  const overview = useResource('overview', signal => getJson('/overview', { signal }))
-  const cursor = cursors.at(-1)
-  const list = useResource(
-    `${JSON.stringify(wanted)}\n${cursor}`,
-    signal => {
-      const asked = { ...toQuery(wanted, Date.now()), limit: PAGE, cursor }
-      return getJson('/families', { query: asked, signal })
-    },
-    { keep: true },
-  )
-  const reload = () => {
-    overview.reload()
-    list.reload()
-  }
+  const { overview, list, reload } = useSessions(wanted, cursors.at(-1))
   const reloadSoon = useThrottled(reload, RELOAD_MS)
   const imports = useImports(reloadSoon)
   useLive(event => {
@@ -115,6 +102,23 @@ export function SessionsPage() {
       )}
     </ImportArea>
   )
+}
+
+function useSessions(wanted: ReturnType<typeof wantedIn>, cursor: string | undefined) {
+  const overview = useResource('overview', signal => getJson('/overview', { signal }))
+  const list = useResource(
+    `${JSON.stringify(wanted)}\n${cursor}`,
+    signal => {
+      const asked = { ...toQuery(wanted, Date.now()), limit: PAGE, cursor }
+      return getJson('/families', { query: asked, signal })
+    },
+    { keep: true },
+  )
+  const reload = () => {
+    overview.reload()
+    list.reload()
+  }
+  return { overview, list, reload }
 }
 
 function NoneFits({ onClear }: { onClear: () => void }) {

@@ -29,9 +29,7 @@ function writeFile(file: string, text: string, version: string): Promise<Workspa
 type FileEditorProps = { path: string; version: string; limit: number; onSaved(): void }
 
 export function FileEditor({ path, version, limit, onSaved }: FileEditorProps) {
-  const file = useResource(`${path} ${version}`, signal => readFile(path, signal), {
-    keep: true,
-  })
+  const file = useResource(`${path} ${version}`, signal => readFile(path, signal), { keep: true })
   const [editing, setEditing] = useState(false)
   if (file.error !== undefined && !file.value) return <Failure error={file.error} retry={file.reload} />
   if (!file.value) return <p className="loading">Loading…</p>
