@@ -382,7 +382,7 @@ export class Timeline {
     }
     const last = this.calls.at(-1)!
     const before = this.calls.at(-2)
-    last.reported = usage
+    last.reported = toldIn(usage)
     last.model = usage.model ?? last.model
     if ((usage.cacheWrite ?? 0) > 0) this.#long = (usage.cacheWriteLong ?? 0) > 0
     this.#own = this.#modelFor(last.model, last.at)
@@ -465,15 +465,20 @@ export class Timeline {
     const times = bandFactor(this.#own, call.sent.tokens * this.scale, 'output')
     const output = ((reported?.output ?? this.#answer * this.scale) * this.#own.output * times) / MILLION
     call.modelled = call.sent.cost + output
-    const isPriced =
-      reported !== undefined && (reported.input ?? reported.cacheRead ?? reported.cacheWrite) !== undefined
-    if (!isPriced) {
+    if (!reported || promptTokens(reported) === 0) {
       call.paid = { dollars: call.modelled, output, estimated: true }
       return
     }
     const modelOf = (name: string | undefined) => (name === undefined ? this.#own : this.#modelFor(name, call.at))
     call.paid = { ...paidFor(reported, this.#own, modelOf), estimated: false }
   }
+}
+
+/** No prompt has 0 tokens: a gateway that does not count reports zeros. */
+function toldIn(usage: Usage): Usage {
+  if (promptTokens(usage) > 0) return usage
+  const { input: _, cacheRead: __, cacheWrite: ___, output, ...facts } = usage
+  return output ? { ...facts, output } : facts
 }
 
 function newSince(): Since {

@@ -18,6 +18,7 @@ import {
 import { prepareSession, tryPolicy } from '../../src/replay/measure/policies.ts'
 import { billsBy, reportOn, totalsOf } from '../../src/replay/report.ts'
 import { billPartsOf } from '../../src/replay/why.ts'
+import { statisticsOf } from '../../src/view/statistics.ts'
 import { summaryOf } from '../../src/view/totals.ts'
 import { checkDoors, isCent, RECORDED, skip, TRACES } from './doors.ts'
 
@@ -48,6 +49,16 @@ test('reported usage is the bill, by model and lifetime of each call, and the re
   assert.equal(second!.paid.dollars, (5 * 5 + 20_000 * 0.5 + 300 * 6.25 + 200 * 25) / 1e6)
   assert.ok(third!.paid.estimated && third!.paid.dollars > 0)
   assert.ok(first!.overhead > 15_000, 'system prompt and tools are what was counted beyond the messages')
+})
+
+test('a report of zeros is no report: the call is estimated, and its cache is not lost', async () => {
+  const told = { input: 10, cacheRead: 20_000, output: 10, model: 'claude-sonnet-4-5' }
+  const zeros = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, model: 'claude-sonnet-4-5' }
+  const timeline = await recordedTimeline(recorded(4, call => (call === 2 ? zeros : told)))
+  const [, , third] = timeline.calls
+  assert.ok(third!.paid.estimated && third!.paid.output > 0 && third!.paid.dollars > 0.005, `${third!.paid.dollars}`)
+  assert.equal(statisticsOf(timeline).busts.provider, 0)
+  assert.equal(summaryOf(timeline).money.estimated, 1)
 })
 
 test('a long prompt is predicted, divided and replayed at the price of its size, as billed', async () => {

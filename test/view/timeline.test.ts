@@ -579,8 +579,14 @@ describe('cached tokens that the provider did not read', () => {
   test('have the cause that the ledger shows', () => {
     assert.equal(causeOf(first, { cacheRead: 30_000, cacheWrite: 100 }), undefined)
     assert.deepEqual(causeOf(first, { cacheRead: 0, cacheWrite: 30_100 }), { cause: 'provider', tokens: 30_000 })
-    assert.deepEqual(causeOf(first, { cacheRead: 0, after: 10 * MINUTE }), { cause: 'pause', tokens: 30_000 })
-    assert.deepEqual(causeOf(first, { cacheRead: 0, model: 'claude-haiku-4-5' }), { cause: 'model', tokens: 30_000 })
+    assert.deepEqual(causeOf(first, { cacheRead: 0, cacheWrite: 30_100, after: 10 * MINUTE }), {
+      cause: 'pause',
+      tokens: 30_000,
+    })
+    assert.deepEqual(causeOf(first, { cacheRead: 0, cacheWrite: 30_100, model: 'claude-haiku-4-5' }), {
+      cause: 'model',
+      tokens: 30_000,
+    })
     const told = { cause: 'client', tokens: 9 } as const
     assert.deepEqual(causeOf(first, { cacheRead: 0, miss: told }), told)
   })

@@ -14,6 +14,7 @@ import { amount } from '../../model/text.ts'
 import type { Edit, Message, ServerEdit, Told, Usage } from '../../model/types.ts'
 import { thrifty } from '../../planner/thrifty.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
+import { promptTokens } from '../../providers/token-fit.ts'
 import type { Session } from '../../session/session.ts'
 import type { View } from '../../session/session-view.ts'
 import { leaveOutAll, STALE, stripsReasoning } from '../../view/binding.ts'
@@ -197,7 +198,7 @@ export class Turns {
     for (const call of late) live.lateCalls.set(call.id, call)
     live.answeredAt = this.#options.clock()
     return this.#queues.run(session.id, async () => {
-      if (usage.input === undefined) return this.#estimate(live, answer)
+      if (promptTokens(usage) === 0) return this.#estimate(live, answer)
       // Output before a stream was cut off is billed, but not reported.
       if (answer.isPartial) usage.output = Math.max(usage.output ?? 0, ownTokens(session, answer))
       const asked = learnClears(live, clears, serverEdits)
@@ -211,7 +212,10 @@ export class Turns {
     })
   }
 
-  /** Estimates a call without reported usage at once: its input by the cost model, its answer by our own count. */
+  /**
+   * Estimates a call without reported usage (or with zeros, from a gateway that does not count) at once: its input by
+   * the cost model, its answer by our own count.
+   */
   async #estimate({ session }: Live, answer: Answer): Promise<void> {
     const { model } = answer.usage
     const output = ownTokens(session, answer)

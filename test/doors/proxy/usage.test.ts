@@ -52,6 +52,28 @@ test('a streamed answer without usage is counted at once as an estimate, and onl
   assert.deepEqual(await ask(), { calls: 2, isPaid: true })
 })
 
+test('a report of zeros, as of a gateway that does not count, is an estimate and no cache miss', async () => {
+  const zeros = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
+  const text = 'The first answer.'
+  await using it = await setUp([
+    { text, usage: { cacheWrite: 30_000 } },
+    { text: 'And another one.', usage: zeros },
+  ])
+  const messages = [{ role: 'user', content: 'Hello there, what is new?' }]
+  const ask = async () => {
+    const body = JSON.stringify({ model: 'claude-opus-5', messages })
+    const headers = { 'x-palimpsest-session': 'one' }
+    await (await fetch(`${it.url}/v1/messages`, { method: 'POST', body, headers })).text()
+    await it.proxy.idle()
+    return it.proxy.totals()
+  }
+  const first = await ask()
+  messages.push({ role: 'assistant', content: text }, { role: 'user', content: 'Go on.' })
+  const second = await ask()
+  assert.ok(second.calls === 2 && second.cost > first.cost + 0.01, `${first.cost} and ${second.cost}`)
+  assert.equal(second.busts.provider, 0)
+})
+
 test('output before a stream broke off is counted, even if the provider reported only the beginning', async () => {
   const text = 'lorem ipsum dolor sit amet '.repeat(200)
   await using it = await setUp([{ text, usage: USED, cutAfter: 4 }])
