@@ -1,10 +1,9 @@
 /** Database files that are deleted or replaced while open: nothing is acknowledged that would be lost. */
 import assert from 'node:assert/strict'
-import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, mock, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { openServerStore } from '../../src/doors/server/server-store.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { SqliteLedger } from '../../src/ledger/sqlite.ts'
@@ -80,8 +79,10 @@ test('it is detected in a folder that had not changed for a long time', async ()
     assert.ok(await ledger.append([EVENT], 0))
     assert.ok(await ledger.append([EVENT], 0))
     mock.timers.reset()
-    // The clock that dates files ticks every few milliseconds.
-    await sleep(20)
+    // The clock that dates files ticks every few milliseconds: what comes now has a later date.
+    const clock = join(folder, 'clock')
+    do writeFileSync(clock, '')
+    while (statSync(clock).ctimeMs <= statSync(quiet).ctimeMs)
     rmSync(join(quiet, `ledger.sqlite${suffix}`))
     await assert.rejects(ledger.append([EVENT], 0), { code: 'STORE_FAILED' })
     await store.close()
