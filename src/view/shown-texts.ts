@@ -95,16 +95,10 @@ function* textsOf(fold: Fold, { entry, part, role, shown, original }: ShownPart)
   for (const [leaf, text] of leavesOf(shown).entries()) {
     const place = { entry, part, leaf, role, text, shown }
     if (whole) yield { ...place, pieces: [replaced(text, text.length)], replaced: 'part' }
-    else if (visible.length === 0) yield { ...place, pieces: [{ ...replaced(text, text.length), literal: true }] }
-    else
-      yield {
-        ...place,
-        ...piecesOf(
-          text,
-          originals[leaf] ?? '',
-          visible.filter(edit => edit.target.leaf === leaf),
-        ),
-      }
+    else {
+      const edits = visible.filter(edit => edit.target.leaf === leaf)
+      yield { ...place, ...piecesOf(text, originals[leaf]!, edits) }
+    }
   }
 }
 
