@@ -157,6 +157,12 @@ describe('a call whose id is taken', () => {
       user('on').parts,
     ])
   })
+
+  test('stands among texts, which stay', () => {
+    const between: Message = { role: 'assistant', parts: [...says('one').parts, call('a'), ...says('two').parts] }
+    const shown = parts([user('go'), calls('a'), result('a'), between, user('on')])
+    assert.deepEqual(shown[3], [...says('one').parts, told, ...says('two').parts])
+  })
 })
 
 describe('a session', () => {
