@@ -128,7 +128,7 @@ function fitted(part: ReadonlyMap<PartClass, number>, whole: ReadonlyMap<PartCla
 
 async function sensitivity(chosen: readonly BenchSession[]) {
   const scaled = (name: keyof Quotes, factor: number) => ({ quotes: { ...QUOTES, [name]: QUOTES[name] * factor } })
-  const numbers = ['batch', 'horizonMin', 'horizonMax', 'runLimit', 'minSave', 'minInput'] as const
+  const numbers = ['batch', 'horizonMin', 'horizonMax', 'runLimit', 'minSave'] as const
   const variants: [string, Partial<ThriftyOptions>][] = [
     ['default', {}],
     ...numbers.flatMap((name): [string, Partial<ThriftyOptions>][] =>

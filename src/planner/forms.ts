@@ -40,7 +40,7 @@ export type Form = {
 }
 
 /** `recallWith`: as in PlanContext. */
-type FormOptions = { lookKeep: Keep; minInput: number; recallWith?: string | false | undefined }
+type FormOptions = { lookKeep: Keep; recallWith?: string | false | undefined }
 
 const NEVER: Form[] = []
 

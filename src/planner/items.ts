@@ -63,7 +63,7 @@ export type Item = {
 
 const OWN = 'policy:thrifty'
 
-type Options = Pick<ThriftyOptions, 'minSave' | 'minInput' | 'lookKeep'>
+type Options = Pick<ThriftyOptions, 'minSave' | 'lookKeep'>
 
 export class Items {
   readonly #options: Options
@@ -276,10 +276,9 @@ export class Items {
 
   /** Whether every plan must consider an item: it is reasoning, or it may have a shorter form. */
   #isOpen(item: Item, fold: Fold): boolean {
-    const { unit, tokens, whole, frozen, mark } = item
-    const { minSave, minInput } = this.#options
+    const { unit, tokens, frozen, mark } = item
     if (unit.original.type === 'reasoning') return tokens > 0 && !mark
-    if (frozen || tokens <= minSave || (unit.original.type === 'tool-call' && whole <= minInput)) return false
+    if (frozen || tokens <= this.#options.minSave) return false
     // Every result can become a stub, so its forms are not built until one of them may pay.
     if (unit.original.type === 'tool-result' && !item.forms)
       return item.partClass !== undefined && isStronger('stub', mark)

@@ -78,9 +78,8 @@ export type ThriftyOptions = {
   sameLines: SameLines
   /** Tokens that a pointer to earlier lines must save: a quote may cross the border of the block. */
   minPointed: number
-  /** Tokens that an edit must save, and tokens that an input must have to be shortened. */
+  /** Tokens that an edit must save. */
   minSave: number
-  minInput: number
   /**
    * Shares of the window. Above `may` a batch does not wait; above `must` the view is reduced to `goal`. Larger with a
    * high `quote`.
@@ -112,7 +111,6 @@ export const THRIFTY: ThriftyOptions = {
   sameLines: { minLines: 16, minChars: 800, context: 4 },
   minPointed: 300,
   minSave: 40,
-  minInput: 100,
   // Taste: room for the answer and for errors of our count.
   may: 0.8,
   must: 0.83,

@@ -8,7 +8,7 @@ import { count } from '../laws/law.ts'
 import { bash, read, says, step, user } from '../policies/talk.ts'
 import { unitsOf } from './units.ts'
 
-const OPTIONS = { lookKeep: { head: 200, tail: 100, telling: 100 }, minInput: 0 }
+const OPTIONS = { lookKeep: { head: 200, tail: 100, telling: 100 } }
 
 /** The forms of the unit at an index of the messages' parts. */
 function forms(messages: readonly Message[], index: number) {
