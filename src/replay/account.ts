@@ -13,8 +13,8 @@ import { DEFAULT_MODEL } from '../model/defaults.ts'
 import { loadCounter } from '../model/tokens.ts'
 import type { Event, Message, Usage } from '../model/types.ts'
 import type { PlannerFactory } from '../policies/policy.ts'
-import { assumedRow, type ModelTable, modelInfo, ownRow, TYPICAL_OVERHEAD } from '../providers/models.ts'
-import { usageByMessage } from '../session/import-transcript.ts'
+import { assumedRow, type ModelTable, modelInfo, ownRow } from '../providers/models.ts'
+import { assumedOverhead, usageByMessage } from '../session/import-transcript.ts'
 import { Timeline } from '../view/timeline.ts'
 import { type CompareOptions, type Outcome, prepareSession, type Recorded, tryPolicy } from './measure/policies.ts'
 
@@ -26,13 +26,14 @@ export async function recordedTimeline(
   const name = wanted ?? session.model ?? DEFAULT_MODEL
   const { messages } = heal(session.messages)
   const usage = usageByMessage(session, messages)
+  const count = await loadCounter()
   const timeline = new Timeline({
-    count: await loadCounter(),
+    count,
     model: modelInfo(name, models),
     name,
     models,
     inherited: { entries: session.carried },
-    ...(usage.size === 0 ? { overhead: TYPICAL_OVERHEAD } : {}),
+    overhead: assumedOverhead(session, count),
   })
   let seq = 0
   let at = 0
@@ -56,13 +57,13 @@ function asModel({ beside, ...usage }: Usage, model: string): Usage {
  */
 export function replayOptionsOf(timeline: Timeline): CompareOptions & { model: string; models: ModelTable } {
   const own = timeline.calls.filter(({ inherited }) => !inherited)
-  const overheads = own.filter(({ reported }) => reported).map(({ overhead }) => overhead)
+  const overheads = own.filter(({ paid }) => !paid.estimated).map(({ overhead }) => overhead)
   const { lifetime, models, scale } = timeline
   const model = mostFrequent(own.map(call => call.model)) ?? DEFAULT_MODEL
   return {
     model,
     models: { ...models, [model]: { ...ownRow(model, models), scale } },
-    overhead: overheads.length > 0 ? Math.round(sum(overheads) / overheads.length) : TYPICAL_OVERHEAD,
+    overhead: overheads.length > 0 ? Math.round(sum(overheads) / overheads.length) : timeline.overhead,
     ...(lifetime === undefined ? {} : { cacheTtl: lifetime }),
   }
 }

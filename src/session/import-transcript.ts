@@ -10,8 +10,10 @@ import type { TranscriptSession } from '../formats/transcripts/sessions.ts'
 import { withoutLinksIn } from '../memory/decision-links.ts'
 import { PalimpsestError } from '../model/errors.ts'
 import { headOf } from '../model/text.ts'
+import { type Counter, loadCounter, messageTokens } from '../model/tokens.ts'
 import type { Message, Part, Usage } from '../model/types.ts'
 import { TYPICAL_OVERHEAD } from '../providers/models.ts'
+import { promptTokens } from '../providers/token-fit.ts'
 import type { Palimpsest } from './engine.ts'
 import type { Session } from './session.ts'
 import type { About } from './session-options.ts'
@@ -60,11 +62,12 @@ export async function importSession(
   const { model } = recorded
   // Repairs and usage reports get the time of the message that they belong to, like everything else.
   const dated = new DatedImport(messages, written)
+  const overhead = assumedOverhead(recorded, await loadCounter())
   const isNew = !(await pal.find(headOf(name, NAME)))
   const session = await dated.engine(pal).session(headOf(name, NAME), {
     ...(model ? { model } : {}),
     about: { ...aboutOf(recorded, client), ...(isNew ? markOf(importedBy) : {}) },
-    ...(recorded.usage.length === 0 ? { overhead: TYPICAL_OVERHEAD } : {}),
+    ...(overhead > 0 ? { overhead } : {}),
   })
   const usage = usageByMessage(recorded, messages)
   const { known, rest } = alignment(await session.messages(), messages, session.id)
@@ -210,6 +213,13 @@ function endOfBatch(messages: readonly Message[], from: number, usage: ReadonlyM
   let end = from + 1
   while (end < messages.length && end - from < BATCH && !usage.has(end - 1)) end++
   return end
+}
+
+/** The size of system prompt and tools beyond the messages, where no report tells it: tools, if the prompt is recorded. */
+export function assumedOverhead({ usage, messages }: TranscriptSession, count: Counter): number {
+  if (usage.some(report => promptTokens(report.usage) > 0)) return 0
+  const prompt = messages.findLast(({ role }) => role === 'system')
+  return Math.max(0, TYPICAL_OVERHEAD - (prompt ? messageTokens(prompt, count) : 0))
 }
 
 /** Healing moves results but never assistant messages, so usage is matched by the number of the call. */

@@ -135,6 +135,15 @@ function contractOfSample(reader: TranscriptReader, sample: TranscriptSample): v
     )
   })
 
+  if (typeof sample.file === 'object' && !Array.isArray(sample.file)) {
+    test(`${sample.name}: one line gives the same`, async () => {
+      assert.deepEqual(
+        (await readTranscript(fileOf(`${JSON.stringify(sample.file)}\n`))).sessions,
+        (await readTranscript(fileOf(text))).sessions,
+      )
+    })
+  }
+
   if (reader.container === 'json-lines') {
     test(`${sample.name}: a broken line is reported with its number, and reading continues`, async () => {
       const lines = text.trimEnd().split('\n')

@@ -40,7 +40,9 @@ export const geminiCliLines: TranscriptReader = {
   format: 'gemini-cli',
   container: 'json-lines',
   detect({ values }) {
-    const heads = records(values).filter(line => 'sessionId' in line && 'projectHash' in line && !('type' in line))
+    const isHead = (line: Fields) =>
+      'sessionId' in line && 'projectHash' in line && !('type' in line || 'messages' in line)
+    const heads = records(values).filter(isHead)
     return heads.length > 0 ? 0.95 : 0
   },
   start: ({ name }) => new LinesParser(name),
