@@ -25,7 +25,7 @@ export class TelemetryMetrics {
   }
 
   call(common: Attributes, call: TimelineCall, { input, output }: { input: number; output: number }): void {
-    if (call.reported) {
+    if (!call.paid.estimated) {
       record(this.#tokens, { ...common, 'gen_ai.token.type': 'input' }, input, TOKEN_BOUNDS)
       record(this.#tokens, { ...common, 'gen_ai.token.type': 'output' }, output, TOKEN_BOUNDS)
     }

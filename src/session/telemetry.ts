@@ -160,7 +160,7 @@ export class Telemetry {
       'gen_ai.response.model': call.model,
       'gen_ai.conversation.id': session,
       ...(isCompacted ? { 'gen_ai.conversation.compacted': true } : {}),
-      'gen_ai.usage.input_tokens': call.reported ? all : Math.round(call.sent.tokens * timeline.scale),
+      'gen_ai.usage.input_tokens': all > 0 ? all : Math.round(call.sent.tokens * timeline.scale),
       'gen_ai.usage.output_tokens': output,
       'gen_ai.usage.cache_read.input_tokens': cacheRead,
       // The conventions have renamed this attribute; backends know one name or the other.

@@ -6,10 +6,13 @@ import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { openMemory } from '../../src/memory/open.ts'
-import type { Message } from '../../src/model/types.ts'
+import type { Message, Usage } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import { otlpSettings } from '../../src/session/otlp.ts'
+import type { Session } from '../../src/session/session.ts'
 import { startTelemetry } from '../../src/session/telemetry.ts'
+import { Timelines } from '../../src/session/timelines.ts'
+import { addStatistics, statisticsOf } from '../../src/view/statistics.ts'
 
 const SECRET = 'what was said'
 const text = (role: Message['role'], words: string): Message => ({ role, parts: [{ type: 'text', text: words }] })
@@ -170,6 +173,50 @@ test('a last call without a report is sent at the end, with an estimate', async 
   const attributes = plain(spans[0].attributes)
   assert.equal(attributes['palimpsest.cost.estimated'], true)
   assert.ok(Number(attributes['palimpsest.cost.usd']) > 0)
+  await pal.close()
+})
+
+test('the sums of the metrics are those of the account', async () => {
+  await using receiver = await startReceiver()
+  const env = { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: receiver.url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }
+  const pal = await openPalimpsest({ home: ':memory:' })
+  const telemetry = startTelemetry({ pal, env })!
+  const session = await pal.session('s', { model: 'claude-sonnet-4-5', policy: 'none' })
+  const call = async (in_: Session, usage?: Usage) => {
+    await in_.append(text('user', 'hello '.repeat(500)))
+    await in_.append(text('assistant', 'hi'))
+    if (usage) await in_.record({ type: 'usage', usage })
+    await telemetry.flush()
+  }
+  const model = 'claude-sonnet-4-5'
+  await call(session, { input: 9, cacheWrite: 5000, cacheWriteLong: 5000, output: 70, searches: 2, model })
+  await call(session, {
+    input: 3,
+    cacheRead: 5000,
+    output: 5,
+    model,
+    beside: [{ input: 900, output: 80, model: 'claude-opus-5' }],
+  })
+  await call(session, { output: 50, model })
+  await call(session, { by: 'client' })
+  const fork = await session.fork()
+  await call(fork, { input: 4000, output: 1, model: 'claude-haiku-4-5' })
+  await call(session)
+  await telemetry.close()
+  const timelines = new Timelines()
+  const own = [session, fork].map(async one => statisticsOf(await timelines.of(one, (await pal.find(one.id))!)))
+  const all = (await Promise.all(own)).reduce(addStatistics)
+  const [{ metrics }] = JSON.parse(String(receiver.got.at(-1)!.body)).resourceMetrics[0].scopeMetrics
+  type Point = { attributes: Attribute[]; asDouble?: number; sum?: number }
+  const sum = (name: string, type?: string): number => {
+    const metric = metrics.find((each: { name: string }) => each.name === name)
+    const points: Point[] = (metric.sum ?? metric.histogram).dataPoints
+    const wanted = points.filter(({ attributes }) => !type || plain(attributes)['gen_ai.token.type'] === type)
+    return wanted.reduce((total, { asDouble, sum: tokens }) => total + (asDouble ?? tokens ?? 0), 0)
+  }
+  assert.equal(all.calls, 5)
+  assert.equal(sum('palimpsest.cost').toFixed(9), all.cost.toFixed(9))
+  assert.equal(sum('gen_ai.client.token.usage', 'input'), all.input + all.cacheRead + all.cacheWrite)
   await pal.close()
 })
 
