@@ -11,6 +11,12 @@ export function hiddenByUser(fold: Readonly<Fold>, entry: number, part?: number)
   return hiderAmong(activeEdits(fold), entry, part)
 }
 
+/** The same for many places of a session. */
+export function hiderIn(fold: Readonly<Fold>): (entry: number, part?: number) => Edit | undefined {
+  const hiders = [...activeEdits(fold)].filter(hides)
+  return (entry, part) => hiderAmong(hiders, entry, part)
+}
+
 /** The same, for active edits. */
 export function hiderAmong(edits: Iterable<Edit>, entry: number, part?: number): Edit | undefined {
   for (const edit of edits) {

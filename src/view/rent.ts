@@ -34,10 +34,22 @@ const DEFINITIONS = 'tool definitions'
 type Names = Record<RentBy, string>
 type Lists = Record<RentBy, Map<string, RentRow>>
 
-export function rentOf(
+/** `seen`: a bar as the reader may see it. */
+type Options = { isSubagent?: boolean; seen?: (bar: Bar) => Bar }
+
+export function rentOf(timeline: Timeline, options: Options = {}): Rent {
+  const steps = rentByCall(timeline, options)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+  }
+}
+
+/** The same, call by call, so that others can do something in between: every call looks at every part before it. */
+export function* rentByCall(
   timeline: Timeline,
-  { isSubagent = false, seen = bar => bar }: { isSubagent?: boolean; seen?: (bar: Bar) => Bar } = {},
-): Rent {
+  { isSubagent = false, seen = bar => bar }: Options = {},
+): Generator<undefined, Rent> {
   const lists = emptyLists()
   const main = isSubagent ? 'subagents' : 'main'
   const authors = new Map([...timeline.fold.records.values()].map(({ edit }) => [edit.id, edit.by]))
@@ -64,6 +76,7 @@ export function rentOf(
       const saved = Math.max(0, bar.raw - bar.shown) * model.read * rate
       add(lists, names, { tokens: bar.shown * scale, dollars: weight * rate, saved })
     }
+    yield
   }
   return rentFrom(dollars, lists)
 }

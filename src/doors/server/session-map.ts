@@ -7,7 +7,7 @@ import type { Part } from '../../model/types.ts'
 import { THRIFTY } from '../../planner/tuning.ts'
 import { contains, entriesOf, messagesOf, outermost } from '../../view/edits.ts'
 import { editsInside, type Fold, isPinned, rangeAround } from '../../view/fold.ts'
-import { coveredPart, HIDDEN, hiddenByUser, withoutHiddenTexts } from '../../view/hidden.ts'
+import { coveredPart, HIDDEN, hiddenByUser, hiderIn, withoutHiddenTexts } from '../../view/hidden.ts'
 import type { Bar } from '../../view/part-map.ts'
 import { partId, shownParts } from '../../view/shown-texts.ts'
 import type { Timeline } from '../../view/timeline.ts'
@@ -72,8 +72,7 @@ const map = defineRoute({
     const { timeline, session, options } = await openTimeline(doors, caller, params.session)
     const call = callIn(timeline, query.at)
     const all = [...timeline.bars(call)]
-    const named = caller.role === 'agent' ? all.map(bar => withoutHiddenLabel(timeline.fold, bar)) : all
-    const bars = inTheirs(timeline, named)
+    const bars = inTheirs(timeline, caller.role === 'agent' ? all.map(withoutHiddenLabels(timeline.fold)) : all)
     const { window } = options.model
     const { may, must } = THRIFTY
     return {
@@ -155,11 +154,14 @@ function cacheOf(timeline: Timeline, call: number, now: number) {
   return { time: at, cached: timeline.theirs(sent.cached), cold: call === 0 || miss?.kind === 'cold' }
 }
 
-/** A bar as an agent may see it: also one of a text that an edit inserted before the user hid what it is about. */
-export function withoutHiddenLabel(fold: Fold, bar: Bar): Bar {
-  if (!hiddenByUser(fold, bar.entry, bar.part)) return bar
-  const { path: _, ...rest } = bar
-  return { ...rest, label: HIDDEN }
+/** Bars as an agent may see them: also those of texts that an edit inserted before the user hid what they are about. */
+export function withoutHiddenLabels(fold: Fold): (bar: Bar) => Bar {
+  const hider = hiderIn(fold)
+  return bar => {
+    if (!hider(bar.entry, bar.part)) return bar
+    const { path: _, ...rest } = bar
+    return { ...rest, label: HIDDEN }
+  }
 }
 
 /** The bars in the provider's tokens, rounded so that they add up. */

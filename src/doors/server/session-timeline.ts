@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { PalimpsestError } from '../../model/errors.ts'
 import { Remembered } from '../../model/remembered.ts'
 import { reasonFor } from '../../replay/why.ts'
-import { HIDDEN, hiddenByUser, hiddenUpTo } from '../../view/hidden.ts'
+import { HIDDEN, hiddenUpTo, hiderIn } from '../../view/hidden.ts'
 import type { Timeline, TimelineCall } from '../../view/timeline.ts'
 import type { Summary } from '../../view/totals.ts'
 import { type SubAgent, stepsOf, subAgentOf, turnsOf } from '../../view/turns.ts'
@@ -216,7 +216,7 @@ const turns = defineRoute({
   }),
   async run({ params, query, caller, doors }) {
     const { timeline: found } = await openTimeline(doors, caller, params.session)
-    const hides = (at: number, part?: number) => caller.role === 'agent' && hiddenByUser(found.fold, at, part)
+    const hides = caller.role === 'agent' ? hiderIn(found.fold) : () => undefined
     const all = turnsOf(found).map(one => (hides(one.entry) ? { ...one, title: HIDDEN } : one))
     const { entry } = query
     if (entry === undefined) return { turns: all, steps: [], agents: [] }

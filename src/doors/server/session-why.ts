@@ -1,10 +1,11 @@
 /** Routes: the causes of a session's costs, and the texts that they were paid for. */
 import { z } from 'zod'
+import { Queues } from '../../model/queues.ts'
 import { freeEditsOf, whyOf } from '../../replay/why.ts'
-import { largestRows, rentOf } from '../../view/rent.ts'
+import { largestRows, type Rent, rentByCall } from '../../view/rent.ts'
 import { defineRoute, EVERYBODY, named, type Route, Time } from './route.ts'
-import { withoutHiddenLabel } from './session-map.ts'
-import { openTimeline } from './session-timeline.ts'
+import { withoutHiddenLabels } from './session-map.ts'
+import { openTimeline, remember } from './session-timeline.ts'
 
 /** Finding free edits replays the whole session. */
 const MAX_CALLS = 5000
@@ -69,6 +70,19 @@ const why = defineRoute({
   },
 })
 
+const rememberRent = remember<Rent>()
+/** One rent at a time: that of a long session takes seconds. */
+const rents = new Queues()
+
+/** Lets the server answer other requests in between. */
+async function inPortions<T>(steps: Generator<unknown, T>): Promise<T> {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+    await new Promise(resolve => setImmediate(resolve))
+  }
+}
+
 const Rows = z
   .array(
     z.object({
@@ -98,10 +112,10 @@ const rent = defineRoute({
   async run({ params, caller, doors }) {
     const { timeline, session } = await openTimeline(doors, caller, params.session)
     const { about } = (await doors.desk.find(caller, params.session))!
-    const { dollars, ...lists } = rentOf(timeline, {
-      isSubagent: about.reason === 'sub-agent',
-      ...(caller.role === 'agent' ? { seen: bar => withoutHiddenLabel(timeline.fold, bar) } : {}),
-    })
+    const isSubagent = about.reason === 'sub-agent'
+    const seen = caller.role === 'agent' ? { seen: withoutHiddenLabels(timeline.fold) } : {}
+    const made = () => rents.run('', () => inPortions(rentByCall(timeline, { isSubagent, ...seen })))
+    const { dollars, ...lists } = await rememberRent(timeline, `${isSubagent} ${caller.role === 'agent'}`, made)
     const { kind, tool, server, file, agent, edit } = lists
     const most = (rows: typeof kind) => largestRows(rows, ROWS)
     return {

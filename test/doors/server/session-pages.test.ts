@@ -321,3 +321,21 @@ test('a turn lists its subagents, each with its own time, tokens, cost and error
   assert.deepEqual(rest, { session: 'boss.one', title: 'Find the callers.', at: 1500, ended: 1800, ...counts })
   assert.deepEqual((await get('/sessions/boss/turns?entry=2')).agents, [])
 })
+
+test('while the rent of a session is added up, other requests are answered', async () => {
+  await longSession('rented', { steps: 60 })
+  await get('/sessions/rented/summary')
+  let isDone = false
+  let turns = 0
+  const turn = () => {
+    turns++
+    if (!isDone) setImmediate(turn)
+  }
+  setImmediate(turn)
+  const rent = await get('/sessions/rented/rent')
+  isDone = true
+  assert.ok(turns > 60, `${turns} turns of the event loop for 61 calls`)
+  const sum = rent.tool.reduce((total: number, { dollars }: { dollars: number }) => total + dollars, 0)
+  assert.ok(rent.dollars > 0 && Math.abs(sum - rent.dollars) < 1e-9)
+  assert.deepEqual(await get('/sessions/rented/rent'), rent)
+})
