@@ -349,7 +349,7 @@ const ROWS: readonly Row[] = [
     why: 'where there is no parent the place is -1, which says the same as none',
   },
   {
-    file: 'src/ledger/redaction.ts',
+    file: 'src/ledger/time-limit.ts',
     line: "context['work'] = undefined",
     texts: [';'],
     why: 'the work is kept a little longer, and not done again',

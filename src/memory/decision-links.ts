@@ -16,9 +16,9 @@ type LinkedProposals = { user: string; ids: string[] }
 const LIFETIME_MS = 24 * 3_600_000
 /** A link names at most this many proposals, the newest, so that its address stays short. */
 const MOST_PROPOSALS = 20
-const TOKEN = /[\w-]{16,}\.[\w-]{43}/
+const TOKEN = String.raw`[\w-]{16,}\.[\w-]{43}`
 /** Also with the slashes escaped, as some programs write JSON. */
-const LINK = new RegExp(`(/decide\\\\?/)${TOKEN.source}`, 'g')
+const LINK = new RegExp(`(/decide\\\\?/)${TOKEN}`, 'g')
 const payloadSchema = z.tuple([z.string(), z.number(), z.array(z.string())])
 
 export class DecisionLinks {
@@ -74,7 +74,7 @@ export const PLAIN_NOTICE_MARK = JSON.stringify(MARK).slice(1, -1)
 export const PLAIN_NOTICE =
   /\\n\\n---\\nMemory: \d+ changes? waits? for your decision: https?:[^\s"\\]+\/(?:decide\/[\w-]{16,}\.[\w-]{43}|#\/memory)(?=")/y
 
-const IN_NOTICE = new RegExp(`/decide/(${TOKEN.source})`)
+const IN_NOTICE = new RegExp(`/decide/(${TOKEN})`)
 
 /** The token of the notice at the end of an answer, if there is one. */
 export function tokenInNotice(text: string): string | undefined {
