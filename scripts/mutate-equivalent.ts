@@ -433,13 +433,13 @@ const ROWS: readonly Row[] = [
     why: 'a text with a string that does not end is no JSON, which the parser says in any case',
   },
   {
-    file: 'src/files/replace.ts',
-    line: 'for (let i = 0; i < text.length; i++) {',
+    file: 'src/model/search.ts',
+    line: 'for (let i = from; i < text.length && found.length < most; i++) {',
     texts: ['<='],
-    why: 'behind the end no character is one of the part',
+    why: 'behind the end no character is one of the part, and only the first place is read of one too many',
   },
   {
-    file: 'src/files/replace.ts',
+    file: 'src/model/search.ts',
     line: 'for (let i = 1; i < part.length; i++) {',
     texts: ['<='],
     why: 'what is put behind the end of an array is not kept',

@@ -1,8 +1,7 @@
 /**
- * Text from outside, a quarter of a megabyte of one sign: no function that reads it may take more than linear time.
- * Short texts come first, so that quadratic code fails after a second and not after an hour. The limit is processor
- * time, two orders of magnitude above linear and below quadratic time for this length: a loaded machine does not change
- * it.
+ * Text from outside, a quarter of a megabyte of one sign or of a few: no function that reads it may take more than linear
+ * time. Short texts come first, so that quadratic code fails after a second and not after an hour. The limit is processor
+ * time, an order of magnitude above linear and below quadratic time for this length: a loaded machine does not change it.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -11,7 +10,7 @@ import { parsePersona } from '../src/agent/personas.ts'
 import { similarTexts } from '../src/asked/similar.ts'
 import { stretchesIn } from '../src/asked/stretches.ts'
 import { applyPatchTo, headLines, patchPaths } from '../src/calls/patches.ts'
-import { isReport } from '../src/calls/requests.ts'
+import { isReport, titleIn } from '../src/calls/requests.ts'
 import { describeShell } from '../src/calls/shell-kinds.ts'
 import { splitShell } from '../src/calls/shell-words.ts'
 import { describeCall } from '../src/calls/tool-kinds.ts'
@@ -23,13 +22,15 @@ import { oneLine, printable } from '../src/doors/terminal/output.ts'
 import { clip, widthOf } from '../src/doors/terminal/width.ts'
 import { readHeadings, replaceSection } from '../src/files/markdown.ts'
 import { explainMiss } from '../src/files/nearest.ts'
-import { matchesOf, replaceUnique } from '../src/files/replace.ts'
-import { splitJsonValues } from '../src/formats/transcripts/json-values.ts'
+import { replaceUnique } from '../src/files/replace.ts'
+import { splitJsonValues, valuesInLine } from '../src/formats/transcripts/json-values.ts'
 import { diffTexts, hiddenIn, reveal } from '../src/memory/diff.ts'
 import { readMessage } from '../src/memory/dolt-names.ts'
 import { readFrontMatter } from '../src/memory/front-matter.ts'
+import { mergeTexts } from '../src/memory/proposals.ts'
 import { parseJson } from '../src/model/json.ts'
 import { normalizePath } from '../src/model/paths.ts'
+import { placesOf, splitBy } from '../src/model/search.ts'
 import { linesIn, onOneLine, trimEndOf } from '../src/model/text.ts'
 import { loadCounter } from '../src/model/tokens.ts'
 import type { Message } from '../src/model/types.ts'
@@ -39,12 +40,13 @@ import { truncateOutput } from '../src/policies/truncate-shell.ts'
 import { openPalimpsest } from '../src/session/engine.ts'
 import { checkSummary, readSummary, SUMMARY_MARK } from '../src/summaries/summary.ts'
 import { timeOf } from './processor.ts'
+import * as fc from './property.ts'
 
 const SHORT = 40_000
 /** A megabyte with FAULTS=all, as in CI. */
 const LONG = process.env['FAULTS'] === 'all' ? 1_000_000 : 250_000
-const SHORT_MS = 1500
-const LONG_MS = LONG / 50
+const SHORT_MS = 800
+const LONG_MS = LONG / 100
 
 const SIGNS = [...' \t\n\r[]{}()<>"\'`-_*#|~+=\\/.:,;!@$%&0a\u00a0é', '😀', '\u202e']
 const WORDS = [
@@ -75,12 +77,20 @@ const WORDS = [
   '1. ',
   '"\\',
   'a:b\n',
+  '#\n',
+  '=\n',
+  '{\n',
+  '{}',
+  '<b>',
+  'cd a\n',
   '**a',
   '~~~\n',
 ]
 /** These are tried at full length, too. */
-const LONG_SIGNS = new Set(' \t\n[{("-`\\')
-const SHAPES: readonly (readonly [before: string, sign: string, after: string])[] = [
+const LONG_SIGNS = new Set([...' \t\n[{("-`\\', '#\n', '{\n', 'cd a\n'])
+type Shape = readonly [before: string, sign: string, after: string]
+
+const SHAPES: readonly Shape[] = [
   ...[...SIGNS, ...WORDS].map(sign => ['', sign, 'x'] as const),
   ...[...LONG_SIGNS].map(sign => ['a: x', sign, '\u0000'] as const),
 ]
@@ -105,6 +115,7 @@ const READERS: Record<string, (outside: string) => unknown> = {
   exitCode,
   stripLineNumbers: outside => stripLineNumbers(`1: ${outside}\n2: ${outside}`),
   isReport,
+  titleIn,
   describeShell: outside => describeShell(outside, '/work', {}),
   splitShell: outside => splitShell(outside, {}),
   describeCall: outside => describeCall('bash', { command: outside }),
@@ -120,13 +131,16 @@ const READERS: Record<string, (outside: string) => unknown> = {
   readHeadings,
   replaceSection: outside => replaceSection(`# A\n${outside}\n`, `# A > ${outside}`, 'new'),
   explainMiss: outside => explainMiss(`${outside}b`, outside.slice(0, 2000)),
-  matchesOf: outside => matchesOf(outside, outside.slice(0, 1000)),
-  replaceUnique: outside => replaceUnique(outside, outside.slice(0, 1000), 'new'),
+  placesOf: outside => placesOf(outside, nearly(outside)),
+  splitBy: outside => splitBy(outside, nearly(outside)),
+  replaceUnique: outside => replaceUnique(outside, nearly(outside), 'new'),
+  mergeTexts: outside => mergeTexts(body(outside), body(`${outside}b`), body(`c${outside}`)),
   diffTexts: outside => diffTexts(outside, `${outside}b`),
   reveal,
   hiddenIn,
   readMessage,
   splitJsonValues: outside => [...splitJsonValues(outside)],
+  valuesInLine,
   fitsPattern: outside => fitsPattern(outside, '*a*a*a*a*a*b'),
   sideOf: outside => sideOf(new Headers(), {}, [text(outside)]),
   isOverflowText,
@@ -145,16 +159,48 @@ const READERS: Record<string, (outside: string) => unknown> = {
 }
 
 for (const [name, read] of Object.entries(READERS)) {
+  const takeShort = (shape: Shape) => {
+    const short = timeOf(() => read(outside(shape, SHORT)))
+    assert.ok(short < SHORT_MS, `${short} ms of processor for ${JSON.stringify(shape)}`)
+  }
+
   test(`${name} takes linear time for any text`, () => {
     for (const shape of SHAPES) {
-      const short = timeOf(() => read(outside(shape, SHORT)))
-      assert.ok(short < SHORT_MS, `${short} ms of processor for ${JSON.stringify(shape)}`)
+      takeShort(shape)
       if (shape[0] !== '' || !LONG_SIGNS.has(shape[1])) continue
       const long = timeOf(() => read(outside(shape, LONG)))
-      assert.ok(long < LONG_MS, `${long} ms of processor for a quarter of a megabyte of ${JSON.stringify(shape)}`)
+      assert.ok(long < LONG_MS, `${long} ms of processor for ${LONG} characters of ${JSON.stringify(shape)}`)
     }
   })
+
+  const signs = fc.array(fc.constantFrom(...SIGNS, ...WORDS, '\n'), { minLength: 2, maxLength: 5 })
+  test(`${name} takes linear time for a repetition of any signs`, () => {
+    fc.assert(
+      fc.property(signs, some => takeShort(['', some.join(''), 'x'])),
+      { numRuns: 10 },
+    )
+  })
 }
+
+test('keys that look like the marks for keys take linear time', () => {
+  const keys = Array.from({ length: 100_000 }, (_, i) => `"~${i}~":1`)
+  assert.ok(timeOf(() => parseJson(`{"\\n":1,${keys.join()}}`)) < SHORT_MS)
+})
+
+test('texts of lines that are alike are merged or shown in a bounded time', () => {
+  for (const lines of [250, 500, 1000, 2000, 4000, 8000, 16_000]) {
+    for (const line of [
+      (_: number) => 'a',
+      (i: number) => `${i % 2}`,
+      (i: number) => `${i % 100}`,
+      (i: number) => `${i}`,
+    ]) {
+      const all = Array.from({ length: lines }, (_, i) => `${line(i)}\n`).join('')
+      const merge = () => mergeTexts(body(`q\n${all}`), body(`p\n${all}b`), body(`c\n${all}`))
+      assert.ok(timeOf(merge) < 2 * SHORT_MS, `${lines} lines like ${line(1)}`)
+    }
+  }
+})
 
 test('a session with such texts is planned, summarised and searched in linear time', async () => {
   const shapes = SHAPES.filter(([before, sign]) => before === '' && LONG_SIGNS.has(sign))
@@ -181,6 +227,16 @@ test('a session with such texts is planned, summarised and searched in linear ti
   }
 })
 
-function outside([before, sign, after]: readonly [string, string, string], length: number): string {
+function body(text: string) {
+  return { title: '', body: text }
+}
+
+/** A text that nearly occurs at every place: a search that begins anew at each takes quadratic time. */
+function nearly(outside: string): string {
+  const half = outside.slice(0, outside.length / 4)
+  return `${half}\u0001${half}`
+}
+
+function outside([before, sign, after]: Shape, length: number): string {
   return before + sign.repeat(length / sign.length) + after
 }

@@ -9,6 +9,7 @@
 import { PalimpsestError } from '../model/errors.ts'
 import { isRecord } from '../model/json.ts'
 import { textOf, withLeaves } from '../model/leaves.ts'
+import { has, placeOf, placesOf } from '../model/search.ts'
 import { cut, inOneLine } from '../model/text.ts'
 import type { Edit, Part } from '../model/types.ts'
 import { relate } from '../view/edits.ts'
@@ -170,11 +171,13 @@ type Match = { text: ShownText; from: number; to: number }
 export function findMatches(texts: Iterable<ShownText>, { start, end }: ReplaceOperation): Match[] {
   const matches: Match[] = []
   for (const text of texts) {
-    let close = -1
-    for (let from = text.text.indexOf(start); from >= 0; from = text.text.indexOf(start, from + 1)) {
-      if (close < from + start.length) close = text.text.indexOf(end, from + start.length)
-      if (close < 0) break
-      matches.push({ text, from, to: close + end.length })
+    const starts = placesOf(text.text, start)
+    const ends = starts.length > 0 ? placesOf(text.text, end) : []
+    let next = 0
+    for (const from of starts) {
+      while (next < ends.length && ends[next]! < from + start.length) next++
+      if (next === ends.length) break
+      matches.push({ text, from, to: ends[next]! + end.length })
     }
   }
   return matches
@@ -244,15 +247,15 @@ function tooShort(operation: ReplaceOperation, { from, to }: Match): PalimpsestE
 }
 
 function notFound(fold: Fold, texts: readonly ShownText[], { start, end }: ReplaceOperation): PalimpsestError {
-  const startSeen = texts.some(({ text }) => text.includes(start))
+  const startSeen = texts.some(({ text }) => has(text, start))
   const pattern = startSeen ? end : start
   const similar = similarTexts(texts.map(({ text }) => text).reverse(), pattern)
   const which = startSeen
     ? `end pattern ${quote(end)} does not follow the start pattern in the same text`
     : `start pattern ${quote(start)} is not in view`
   const shownBy = [...shownByEdits(fold)].find(({ text }) => {
-    const at = text.indexOf(start)
-    return at >= 0 && text.includes(end, at + start.length)
+    const at = placeOf(text, start)
+    return at >= 0 && has(text, end, at + start.length)
   })?.edit
   const hints = [
     ...(shownBy ? [` It is part of the text that edit ${shownBy} shows: undo that edit instead.`] : []),

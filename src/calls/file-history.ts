@@ -6,6 +6,7 @@
  */
 import { textOf } from '../model/leaves.ts'
 import { normalizePath, sameFile } from '../model/paths.ts'
+import { has, placeOf, splitBy } from '../model/search.ts'
 import { amount } from '../model/text.ts'
 import type { Message, ToolCallPart, ToolResultPart } from '../model/types.ts'
 import { applyPatchTo, sectionsOf } from './patches.ts'
@@ -311,11 +312,20 @@ function broughtBack(kept: Kept): Next {
 }
 
 /** As `sed` does: line by line, the first occurrence or all. */
-function substituted(content: string, { old, new: text, all }: { old: string; new: string; all: boolean }): string {
+function substituted(content: string, replacement: Replacement): string {
   return content
     .split('\n')
-    .map(line => (all ? line.replaceAll(old, () => text) : line.replace(old, () => text)))
+    .map(line => replaced(line, replacement))
     .join('\n')
+}
+
+type Replacement = { old: string; new: string; all?: boolean | undefined }
+
+/** The text with the first occurrence replaced, or all of them. */
+function replaced(text: string, { old, new: instead, all }: Replacement): string {
+  if (all) return splitBy(text, old).join(instead)
+  const at = placeOf(text, old)
+  return at < 0 ? text : text.slice(0, at) + instead + text.slice(at + old.length)
 }
 
 function followEdits(content: string | undefined, edits: NonNullable<CallInfo['edits']>): Next {
@@ -326,9 +336,9 @@ function followEdits(content: string | undefined, edits: NonNullable<CallInfo['e
   let text = content
   for (const { oldText, newText, all } of edits) {
     if (text === undefined) return { content: undefined, how: 'edited; the content before is not known' }
-    const at = text.indexOf(oldText)
-    if (oldText === '' || at < 0) return { content: undefined, how: 'edited; the text to replace was not found' }
-    text = all ? text.split(oldText).join(newText) : text.slice(0, at) + newText + text.slice(at + oldText.length)
+    if (oldText === '' || !has(text, oldText))
+      return { content: undefined, how: 'edited; the text to replace was not found' }
+    text = replaced(text, { old: oldText, new: newText, all })
   }
   return { content: text, how: 'edited' }
 }

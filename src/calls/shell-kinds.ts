@@ -40,6 +40,8 @@ export type ShellInfo = {
 
 /** `bash -c "bash -c …"`: at a greater depth it counts as a run. */
 const MAX_SHELLS = 4
+/** A longer path is not followed: each `cd` reads the whole path anew. */
+const MAX_PATH = 1000
 
 const KINDS = ['shell', 'shell-read', 'shell-search', 'shell-write', 'shell'] as const
 
@@ -132,12 +134,10 @@ function narrows(filter: Step, source: Step | undefined): boolean {
 }
 
 function changeDirectory(place: Place, target: string | undefined): void {
-  if (target === undefined || !isLiteral(target) || target === '-') {
-    place.lost = true
-    return
-  }
-  place.dir = normalizePath(target, place.dir)
-  if (isAbsolutePath(place.dir)) place.lost = false
+  const isKnown = target !== undefined && isLiteral(target) && target !== '-'
+  const dir = isKnown ? normalizePath(target, place.dir) : undefined
+  place.lost = dir === undefined || dir.length > MAX_PATH || (place.lost === true && !isAbsolutePath(dir))
+  place.dir = place.lost ? undefined : dir
 }
 
 function summarize(steps: Step[]): ShellInfo {

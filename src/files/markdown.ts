@@ -18,6 +18,8 @@ export type Heading = {
   start: number
   content: number
   end: number
+  /** The section that it is in. */
+  parent: Heading | undefined
 }
 
 type SectionResult =
@@ -30,7 +32,7 @@ export function replaceSection(text: string, wanted: string, content: string): S
   const matches = findHeadings(headings, wanted)
   const [heading] = matches
   if (!heading) return { code: 'PATTERN_NOT_FOUND', problem: notThere(headings, wanted) }
-  if (matches.length > 1) return { code: 'MATCH_AMBIGUOUS', problem: severalThere(headings, matches, wanted) }
+  if (matches.length > 1) return { code: 'MATCH_AMBIGUOUS', problem: severalThere(matches, wanted) }
 
   const removed = text.slice(heading.content, heading.end)
   const clean = withoutOwnHeader(heading, inLineEndingsOf(text, content))
@@ -45,19 +47,22 @@ export function replaceSection(text: string, wanted: string, content: string): S
 /** All headers of the document, in order. */
 export function readHeadings(text: string): Heading[] {
   const lines = readLines(text)
-  const found: Omit<Heading, 'end'>[] = []
+  const found: Heading[] = []
+  const open: Heading[] = []
   const reader = new BlockReader()
   const begin = frontMatterLength(lines)
   for (const [index, line] of lines.entries()) {
     const header = index < begin ? undefined : reader.next(line.text, index)
     if (!header) continue
     const { level, title, from } = header
-    found.push({ level, title, line: from + 1, start: lines[from]!.start, content: line.end })
+    const { start } = lines[from]!
+    while (open.length > 0 && open.at(-1)!.level >= level) open.pop()!.end = start
+    const parent = open.at(-1)
+    const heading = { level, title, line: from + 1, start, content: line.end, end: text.length, parent }
+    found.push(heading)
+    open.push(heading)
   }
-  return found.map((heading, index) => {
-    const next = found.slice(index + 1).find(other => other.level <= heading.level)
-    return { ...heading, end: next?.start ?? text.length }
-  })
+  return found
 }
 
 /** "## Title", for an underlined header too. */
@@ -298,41 +303,36 @@ function titleOf(raw: string): string {
 }
 
 function findHeadings(headings: Heading[], wanted: string): Heading[] {
-  const whole = headings.filter(heading => fits(heading, wanted))
+  const whole = headings.filter(namedBy(wanted))
   const steps = wanted.split(/(?<=\s)>(?=\s)/)
   if (whole.length > 0 || steps.length === 1) return whole
-  return headings.filter(heading => {
-    const way = [...ancestorsOf(headings, heading), heading]
-    let at = way.length - 1
-    if (!fits(heading, steps.at(-1) ?? '')) return false
-    return steps
-      .slice(0, -1)
-      .reverse()
-      .every(step => {
-        do at--
-        while (at >= 0 && !fits(way[at], step))
-        return at >= 0
-      })
+  const [own, ...outer] = steps.map(namedBy).reverse() as [Names, ...Names[]]
+  return headings.filter(heading => own(heading) && isBelow(heading, outer))
+}
+
+/** Whether a section is inside others of these names, the innermost first. */
+function isBelow({ parent }: Heading, outer: readonly Names[]): boolean {
+  let at = parent
+  return outer.every(names => {
+    while (at && !names(at)) at = at.parent
+    const found = at
+    at = at?.parent
+    return found !== undefined
   })
 }
 
-/** Whether `wanted` names this header, with its level ("## A") or by its title alone. */
-function fits(heading: Heading | undefined, wanted: string): boolean {
-  if (!heading) return false
-  const first = splitLines(wanted.trim())[0] ?? ''
+type Names = (heading: Heading) => boolean
+
+/** Whether a text names a header, with its level ("## A") or by its title alone. */
+function namedBy(text: string): Names {
+  const first = splitLines(text.trim())[0] ?? ''
   const [, marks = ''] = ATX.exec(first) ?? []
-  if (marks !== '') return heading.level === marks.length && same(heading.title, titleOf(first.slice(marks.length)))
-  return same(heading.title, first)
+  const title = squeezed(marks === '' ? first : titleOf(first.slice(marks.length)))
+  return heading => (marks === '' || heading.level === marks.length) && squeezed(heading.title) === title
 }
 
-function same(a: string, b: string): boolean {
-  return a.replace(/\s+/g, ' ').trim() === b.replace(/\s+/g, ' ').trim()
-}
-
-function ancestorsOf(headings: Heading[], heading: Heading): Heading[] {
-  return headings.filter(
-    other => other.start < heading.start && other.end >= heading.end && other.level < heading.level,
-  )
+function squeezed(title: string): string {
+  return title.replace(/\s+/g, ' ').trim()
 }
 
 /** New content with the blank lines around the old content, or one on each side if the section was empty. */
@@ -359,7 +359,7 @@ const BLANK_LINES = /^(?:[ \t]*(?:\r\n|\n|\r))+/
 function withoutOwnHeader(heading: Heading, content: string): string {
   const [first] = readHeadings(content)
   const repeats = first && content.slice(0, first.start).trim() === '' && first.level === heading.level
-  return repeats && same(first.title, heading.title) ? content.slice(first.content) : content
+  return repeats && squeezed(first.title) === squeezed(heading.title) ? content.slice(first.content) : content
 }
 
 /** The error if headers outside the section have changed. */
@@ -383,16 +383,23 @@ function brokenStructure(before: Heading[], heading: Heading, after: Heading[]):
 function notThere(headings: Heading[], wanted: string): string {
   if (headings.length === 0) return `Section "${wanted}" not found: there are no headers.`
   const list = headings.map(heading => `${'  '.repeat(heading.level - 1)}${nameOf(heading)}`)
-  const shown = list.length > 100 ? [...list.slice(0, 100), `… and ${list.length - 100} more`] : list
-  return `Section "${wanted}" not found. The headers are:\n${shown.join('\n')}`
+  return `Section "${wanted}" not found. The headers are:\n${listed(list)}`
 }
 
-function severalThere(headings: Heading[], matches: Heading[], wanted: string): string {
-  const ways = matches.map(heading => [...ancestorsOf(headings, heading), heading].map(nameOf).join(' > '))
-  const list = matches.map((heading, index) => `line ${heading.line}: ${ways[index]}`).join('\n')
+function severalThere(matches: Heading[], wanted: string): string {
+  const ways = matches.map(wayTo)
+  const list = matches.map((heading, index) => `line ${heading.line}: ${ways[index]}`)
   const advice =
     new Set(ways).size === ways.length
       ? 'Give the path of the section that you mean, as listed.'
       : 'Some have the same path: replace a unique piece of their text instead.'
-  return `Section "${wanted}" occurs ${matches.length} times. ${advice}\n${list}`
+  return `Section "${wanted}" occurs ${matches.length} times. ${advice}\n${listed(list)}`
+}
+
+function wayTo(heading: Heading): string {
+  return heading.parent ? `${wayTo(heading.parent)} > ${nameOf(heading)}` : nameOf(heading)
+}
+
+function listed(lines: readonly string[]): string {
+  return [...lines.slice(0, 100), ...(lines.length > 100 ? [`… and ${lines.length - 100} more`] : [])].join('\n')
 }

@@ -3,6 +3,7 @@
  * Unicode forms, line endings), then the most similar lines. Pure, and bounded.
  */
 
+import { has, placeOf } from '../model/search.ts'
 import { boundedTo } from '../model/text.ts'
 import { lineNumberAt, splitLines } from './text.ts'
 
@@ -20,20 +21,20 @@ export function explainMiss(text: string, wanted: string): string[] {
 
 function reasonFor(text: string, wanted: string): string | undefined {
   const composed = text.normalize('NFC')
-  const at = composed.indexOf(wanted.normalize('NFC'))
-  if (at !== -1 && !text.includes(wanted)) {
+  const at = placeOf(composed, wanted.normalize('NFC'))
+  if (at !== -1 && !has(text, wanted)) {
     const line = lineNumberAt(composed, at)
     return `Line ${line} has it in another Unicode normalization (NFC/NFD): copy the text from read_file.`
   }
-  if (wanted.includes('\r') && text.replaceAll('\r\n', '\n').includes(wanted.replaceAll('\r\n', '\n'))) {
+  if (wanted.includes('\r') && has(text.replaceAll('\r\n', '\n'), wanted.replaceAll('\r\n', '\n'))) {
     return 'It is there with other line endings: leave the carriage returns (\\r) out of old_string.'
   }
   const unnumbered = wanted.replace(/^ *\d+(?:\t|: ?)/gm, '')
-  if (unnumbered !== wanted && unnumbered.trim() !== '' && text.includes(unnumbered)) {
+  if (unnumbered !== wanted && unnumbered.trim() !== '' && has(text, unnumbered)) {
     return 'It is there without the line numbers: leave them out of old_string.'
   }
   const unescaped = wanted.replaceAll('\\n', '\n').replaceAll('\\t', '\t').replaceAll('\\"', '"')
-  if (unescaped !== wanted && text.includes(unescaped)) {
+  if (unescaped !== wanted && has(text, unescaped)) {
     return 'It is there once \\n, \\t or \\" are real characters: old_string is escaped once too often.'
   }
   const line = lineWithOtherWhitespace(text, wanted)
@@ -50,7 +51,7 @@ function lineWithOtherWhitespace(text: string, wanted: string): number | undefin
     return `${word} `
   })
   const lead = /^\s*/.exec(text)?.[0].length ?? 0
-  const at = squeezed.indexOf(words.join(' '), lead)
+  const at = placeOf(squeezed, words.join(' '), lead)
   return at === -1 ? undefined : lineNumberAt(text, offsets[at - lead] ?? 0)
 }
 

@@ -8,6 +8,7 @@
 import { hash } from 'node:crypto'
 import { messageOf, PalimpsestError } from '../model/errors.ts'
 import { isRecord } from '../model/json.ts'
+import { separatePlacesOf } from '../model/search.ts'
 import type { Event, Message } from '../model/types.ts'
 import { apart, type Secret, secretsIn } from '../recall/secrets.ts'
 import { keyOf } from '../view/sync.ts'
@@ -91,10 +92,7 @@ function formsOf(text: string): Set<string> {
 }
 
 function occurrences(text: string, form: string): Secret[] {
-  const found: Secret[] = []
-  for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length))
-    found.push({ kind: 'text', start: at, end: at + form.length })
-  return found
+  return separatePlacesOf(text, form).map(at => ({ kind: 'text', start: at, end: at + form.length }))
 }
 
 export function covered(text: string, places: readonly Secret[]): string {

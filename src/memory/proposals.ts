@@ -9,6 +9,7 @@
 import { diff3Merge } from 'node-diff3'
 import { replaceSection } from '../files/markdown.ts'
 import { PalimpsestError } from '../model/errors.ts'
+import { separatePlacesOf, splitBy } from '../model/search.ts'
 import { endingLine } from '../model/text.ts'
 import type { Block, Operation, Proposal, ProposalKind } from './store.ts'
 
@@ -28,8 +29,11 @@ export type Merge =
 /** Two titles between which the user must choose. */
 type Titles = { base: string; now: string; proposed: string }
 
-/** Comparing many equal lines takes quadratic time: texts with more lines than this are shown, not merged. */
-const MAX_LINES = 2000
+/**
+ * Comparing takes up to cubic time where lines are alike. Texts for which it could take more steps than this (half a
+ * second) are shown, not merged.
+ */
+const MAX_STEPS = 150_000_000
 
 /** The result of approving the proposal now. */
 export function mergeProposal(proposal: Proposal, block: Block | undefined): Merge {
@@ -75,8 +79,9 @@ function mergeBodies(base: string, now: string, proposed: string): Region[] {
   const texts = [now, base, proposed].map(linesOf)
   const start = commonStart(texts)
   const rests = texts.map(lines => lines.slice(start))
-  if (rests.some(lines => lines.length > MAX_LINES)) return [{ type: 'conflict', base, now, proposed }]
   const [nowLines = [], baseLines = [], proposedLines = []] = rests
+  const steps = stepsToCompare(baseLines, nowLines) + stepsToCompare(baseLines, proposedLines)
+  if (steps > MAX_STEPS) return [{ type: 'conflict', base, now, proposed }]
   const chunks = [
     { ok: texts[0]!.slice(0, start), conflict: undefined },
     ...diff3Merge(nowLines, baseLines, proposedLines, { excludeFalseConflicts: true }),
@@ -86,6 +91,14 @@ function mergeBodies(base: string, now: string, proposed: string): Region[] {
     const { a, o, b } = chunk.conflict
     return [{ type: 'conflict', base: o.join(''), now: a.join(''), proposed: b.join('') }]
   })
+}
+
+/** At most so many: each pair of equal lines is put into a list that is as long as the shorter text. */
+function stepsToCompare(before: readonly string[], after: readonly string[]): number {
+  const counts = new Map<string, number>()
+  for (const line of before) counts.set(line, (counts.get(line) ?? 0) + 1)
+  const pairs = after.reduce((all, line) => all + (counts.get(line) ?? 0), 0)
+  return pairs * Math.min(before.length, after.length)
 }
 
 /** The number of equal lines at the beginning of all texts. */
@@ -158,7 +171,7 @@ function addedTo(before: Text, after: Text): string | undefined {
 }
 
 function timesIn(text: string, piece: string): number {
-  return text.split(piece).length - 1
+  return separatePlacesOf(text, piece).length
 }
 
 /** The text of a clean merge; otherwise throws an error that shows both sides. */
@@ -196,7 +209,7 @@ function replaceString(
   { old, new: replacement, all = false }: Extract<Operation, { type: 'replace' }>,
   label: string,
 ): string {
-  const pieces = body.split(old)
+  const pieces = splitBy(body, old)
   const count = pieces.length - 1
   if (count === 0) {
     throw new PalimpsestError(

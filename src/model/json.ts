@@ -117,9 +117,11 @@ const NOT_PLAIN = /[\0-\x1f"\\]/
 
 /** A prefix that no string of the text has. */
 function freeMark(text: string): string {
-  let mark = '~'
-  for (let n = 0; text.includes(`"${mark}`); n++) mark = `~${n}~`
-  return mark
+  if (!text.includes('"~')) return '~'
+  const taken = new Set(text.match(/"~\d+~/g))
+  let n = 0
+  while (taken.has(`"~${n}~`)) n++
+  return `~${n}~`
 }
 
 /** The key without escapes; with the mark and codes if it needs escapes, or if it begins with the mark. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, chownSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { matchesOf, replaceUnique } from '../../src/files/replace.ts'
+import { replaceUnique } from '../../src/files/replace.ts'
 import { editFile } from '../../src/tools/edit-files.ts'
 import * as fc from '../property.ts'
 import { makeSandbox } from './sandbox.ts'
@@ -253,28 +253,6 @@ test('law: a file with only CRLF keeps only CRLF', () => {
       const result = replaceUnique(text, old.join('\n'), fresh.join('\n'))
       if (result.type === 'replaced') assert.doesNotMatch(result.text, /[^\r]\n|^\n/)
     }),
-  )
-})
-
-test('law: matches are the same as in a search at every place', () => {
-  const unit = fc.constantFrom('a', 'b')
-  const parts = fc.string({ unit, minLength: 1, maxLength: 9 })
-  // The part itself, repeated and cut off: matches that overlap, and beginnings of matches.
-  const around = parts.chain(part => {
-    const pieces = fc.array(
-      fc.oneof(
-        fc.nat(part.length).map(length => part.slice(0, length)),
-        unit,
-      ),
-      { maxLength: 9 },
-    )
-    return fc.record({ part: fc.constant(part), text: pieces.map(all => all.join('')) })
-  })
-  fc.assert(
-    fc.property(around, ({ part, text }) => {
-      assert.deepEqual(matchesOf(text, part), naiveMatches(text, part))
-    }),
-    { numRuns: 1000 },
   )
 })
 

@@ -10,6 +10,7 @@ import type { Problem } from './transcript.ts'
 type JsonValue = { value: unknown; line: number }
 
 export function* splitJsonValues(text: string): Generator<JsonValue | { problem: Problem }> {
+  let left = mostInVain(text)
   let at = 0
   let line = 1
   while (at < text.length) {
@@ -24,6 +25,8 @@ export function* splitJsonValues(text: string): Generator<JsonValue | { problem:
       at = end
       continue
     }
+    left -= (end || text.length) - start
+    if (left < 0) return yield { problem: { line, message: 'From here on there is too much that is not valid JSON.' } }
     yield { problem: { line, message: 'This is not valid JSON; reading continues at the next value.' } }
     const next = /\n(?=[{[])/g
     next.lastIndex = start
@@ -33,8 +36,13 @@ export function* splitJsonValues(text: string): Generator<JsonValue | { problem:
   }
 }
 
-/** Limits the search in a damaged line. */
-const MAX_TRIES = 1000
+/**
+ * How many characters may be read in vain: where each bracket could begin a value and none is closed, the search would
+ * take quadratic time.
+ */
+function mostInVain({ length }: string): number {
+  return length + Math.min(100 * length, 200_000_000)
+}
 
 /**
  * The complete objects in a line that a crash joined or cut short: those that end at the end of the line, or where
@@ -42,12 +50,14 @@ const MAX_TRIES = 1000
  */
 export function valuesInLine(line: string): unknown[] {
   const found: unknown[] = []
+  let left = mostInVain(line)
   let at = line.indexOf('{"')
-  for (let tries = 0; at >= 0 && tries < MAX_TRIES; tries++) {
+  while (at >= 0 && left >= 0) {
     const end = endOfValue(line, at)
     const isWhole = end > 0 && /^\s*(?:\{"|$)/.test(line.slice(end, end + 100))
     const value = isWhole ? tryJson(line.slice(at, end)) : undefined
-    if (value !== undefined) found.push(value)
+    if (value === undefined) left -= (end || line.length) - at
+    else found.push(value)
     at = line.indexOf('{"', value === undefined ? at + 1 : end)
   }
   return found
@@ -59,7 +69,8 @@ function nextStart(text: string, from: number): number {
 }
 
 function newlines(text: string, from: number, to: number): number {
+  const part = text.slice(from, to)
   let found = 0
-  for (let at = text.indexOf('\n', from); at >= 0 && at < to; at = text.indexOf('\n', at + 1)) found++
+  for (let at = part.indexOf('\n'); at >= 0; at = part.indexOf('\n', at + 1)) found++
   return found
 }
