@@ -58,7 +58,7 @@ const ROWS: readonly Row[] = [
     why: 'the range behind the last one is of nothing to nothing, in which no sign is',
   },
   {
-    file: 'src/view/slots.ts',
+    file: 'src/model/lists.ts',
     line: 'if (insert.length < 10_000) {',
     texts: ['<=', 'false'],
     why: 'both ways give the same list; which one is taken shows nowhere',
@@ -278,7 +278,7 @@ const ROWS: readonly Row[] = [
   },
   {
     file: 'src/ledger/sqlite.ts',
-    line: 'if (low > high) continue',
+    line: 'if (low > high) return []',
     texts: ['false'],
     why: 'a stretch without places has no rows; it only takes longer',
   },

@@ -23,6 +23,12 @@ import { clip, widthOf } from '../src/doors/terminal/width.ts'
 import { readHeadings, replaceSection } from '../src/files/markdown.ts'
 import { explainMiss } from '../src/files/nearest.ts'
 import { replaceUnique } from '../src/files/replace.ts'
+import { toAiSdk } from '../src/formats/adapters/ai-sdk.ts'
+import { toAnthropic } from '../src/formats/adapters/anthropic.ts'
+import { toGemini } from '../src/formats/adapters/gemini.ts'
+import { toLangChain } from '../src/formats/adapters/langchain.ts'
+import { toOpenAIChat } from '../src/formats/adapters/openai-chat.ts'
+import { toOpenAIResponses } from '../src/formats/adapters/openai-responses.ts'
 import { splitJsonValues, valuesInLine } from '../src/formats/transcripts/json-values.ts'
 import { diffTexts, hiddenIn, reveal } from '../src/memory/diff.ts'
 import { readMessage } from '../src/memory/dolt-names.ts'
@@ -39,6 +45,8 @@ import { safeName } from '../src/policies/offload.ts'
 import { truncateOutput } from '../src/policies/truncate-shell.ts'
 import { openPalimpsest } from '../src/session/engine.ts'
 import { checkSummary, readSummary, SUMMARY_MARK } from '../src/summaries/summary.ts'
+import { checkView, waitingCalls } from '../src/view/legality.ts'
+import { legalize } from '../src/view/legalize.ts'
 import { timeOf } from './processor.ts'
 import * as fc from './property.ts'
 
@@ -225,6 +233,73 @@ test('a session with such texts is planned, summarised and searched in linear ti
     const ms = process.cpuUsage(start).user / 1000
     assert.ok(ms < 4 * SHORT_MS, `${ms} ms of processor for ${JSON.stringify(shape)}`)
   }
+})
+
+/** Calls with so many words or lines that they are too many for the arguments of a function. */
+const MANY = 130_000
+const LONG_CALLS: Record<string, [tool: string, input: unknown]> = {
+  'a command of many commands': ['bash', { command: `bash -c "${'a;'.repeat(MANY)}"` }],
+  'a command with many files': ['bash', { command: `mv ${'a '.repeat(MANY)}` }],
+  'an edit of many lines': [
+    'Edit',
+    { file_path: '/a', old_string: 'x\n'.repeat(MANY), new_string: 'y\n'.repeat(MANY) },
+  ],
+  'a file of many lines': ['Write', { file_path: '/a', content: 'x\n'.repeat(MANY) }],
+  'a patch of many lines': [
+    'apply_patch',
+    { input: `*** Begin Patch\n*** Update File: /a\n@@\n-x\n${'+b\n'.repeat(MANY)}*** End Patch` },
+  ],
+  'an insertion of many lines': [
+    'str_replace_based_edit_tool',
+    { command: 'insert', path: '/a', insert_line: 0, insert_text: 'x\n'.repeat(MANY) },
+  ],
+}
+
+for (const [name, [tool, input]] of Object.entries(LONG_CALLS)) {
+  test(`a session with ${name} is planned, and its files are known`, async () => {
+    await using pal = await openPalimpsest({ home: ':memory:' })
+    const session = await pal.session('long', { model: 'claude-sonnet-4-5' })
+    for (const id of ['a', 'b']) {
+      await session.append(
+        text('go'),
+        { role: 'assistant', parts: [{ type: 'tool-call', id, name: tool, input }] },
+        { role: 'tool', parts: [{ type: 'tool-result', id, name: tool, output: 'x\n'.repeat(MANY) }] },
+      )
+      const { messages } = await session.view()
+      assert.ok(messages.length > 0)
+    }
+    await session.changelog()
+    await session.fileStateAt('/a', session.callsMade)
+  })
+}
+
+test('a session of many messages is opened again', async () => {
+  await using pal = await openPalimpsest({ home: ':memory:' })
+  const session = await pal.session('long')
+  const some = Array.from({ length: MANY / 10 }, () => text('a'))
+  for (let i = 0; i < 10; i++) await session.append(...some)
+  const again = await pal.session('long')
+  assert.equal((await again.messages()).length, MANY)
+})
+
+test('messages of many parts reach every provider', () => {
+  const parts: Message['parts'] = Array.from({ length: MANY }, (_, i) => ({ type: 'text', text: `${i}` }))
+  const call = (_: unknown, i: number) => ({ type: 'tool-call' as const, id: `c${i}`, name: 'x', input: {} })
+  const result = (_: unknown, i: number) => ({ type: 'tool-result' as const, id: `c${i}`, name: 'x', output: 'y' })
+  const messages: Message[] = [
+    { role: 'user', parts },
+    { role: 'assistant', parts: Array.from({ length: MANY }, call) },
+    { role: 'tool', parts: Array.from({ length: MANY }, result) },
+    { role: 'user', parts },
+  ]
+  assert.deepEqual(checkView(messages), [])
+  assert.equal(waitingCalls(messages.slice(0, 2)).length, MANY)
+  const late = legalize([messages[0]!, messages[2]!], { dialect: 'anthropic' })
+  assert.deepEqual(checkView(late.messages), [])
+  assert.ok(toAnthropic(messages).messages.length > 0)
+  assert.ok(toGemini(messages).contents.length > 0)
+  assert.ok(toOpenAIResponses(messages).input.length > 0)
+  for (const list of [toOpenAIChat(messages), toAiSdk(messages), toLangChain(messages)]) assert.ok(list.length > 0)
 })
 
 function body(text: string) {

@@ -5,6 +5,7 @@
  * unknown rather than guessed. A turn is a call of the model, counted from 1.
  */
 import { textOf } from '../model/leaves.ts'
+import { replaceIn } from '../model/lists.ts'
 import { normalizePath, sameFile } from '../model/paths.ts'
 import { has, placeOf, splitBy } from '../model/search.ts'
 import { amount } from '../model/text.ts'
@@ -188,7 +189,7 @@ const CHANGING: ReadonlySet<string> = new Set(['write', 'edit', 'shell-write'])
 /** Inserts whole lines after a line; after line 0 means at the beginning. */
 function inserted(content: string, text: string, line: number): string {
   const lines = content.split('\n')
-  lines.splice(line, 0, ...text.replace(/\n$/, '').split('\n'))
+  replaceIn(lines, { at: line, remove: 0, insert: text.replace(/\n$/, '').split('\n') })
   return lines.join('\n')
 }
 

@@ -5,6 +5,8 @@
  * its line or the nearest place, else after the previous hunk and its anchor. Otherwise the result is unknown, never
  * a guess.
  */
+
+import { replaceIn } from '../model/lists.ts'
 import { normalizePath, sameFile } from '../model/paths.ts'
 
 /** The replaced lines and their replacement. */
@@ -171,7 +173,7 @@ function applyHunks(content: string, { hunks, bare }: Section): string | undefin
     if (before.length + after.length === 0) continue
     const at = placeOf(hunk, lines, { from, shift })
     if (at < 0) return undefined
-    lines.splice(at, before.length, ...after)
+    replaceIn(lines, { at, remove: before.length, insert: after })
     from = at + after.length
     shift += after.length - before.length
   }

@@ -6,6 +6,7 @@
  * The guess errs towards "runs": only commands that are known to be harmless are called reads or searches.
  */
 
+import { addAll } from '../model/lists.ts'
 import { isAbsolutePath, normalizePath } from '../model/paths.ts'
 import { classifyGit, resolvedEffect } from './shell-git.ts'
 import {
@@ -117,7 +118,7 @@ function walk(commands: SimpleCommand[], start: Place, options: ShellOptions): S
     if (name === 'cd' || name === 'pushd' || name === 'set-location') changeDirectory(place, operands(name, words)[0])
     const script = place.nesting < MAX_SHELLS ? innerScript(name, words, command) : undefined
     if (script !== undefined) {
-      steps.push(...walk(splitShell(script, options), { ...place, nesting: place.nesting + 1 }, options))
+      addAll(steps, walk(splitShell(script, options), { ...place, nesting: place.nesting + 1 }, options))
       continue
     }
     const step = resolve(redirected(classify(name, words, command), name, words, command), place)
@@ -145,7 +146,7 @@ function summarize(steps: Step[]): ShellInfo {
   const writes: FileWrite[] = []
   const git: ShellInfo['git'] = []
   for (const step of steps) {
-    writes.push(...(step.writes ?? []))
+    addAll(writes, step.writes ?? [])
     if (step.git) git.push({ ...step.git, after: writes.length })
   }
   const info: ShellInfo = { kind: KINDS[rank]!, paths: [], writes, git }

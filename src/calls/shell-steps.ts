@@ -55,7 +55,7 @@ export function moving(name: string, files: string[]): Step {
   const arrived = sources.map(path => (intoFolder ? `${target}/${lastStep(path)}` : target))
   const isCopy = sources.length === 1 && (intoFolder || sameEnding(sources[0]!, target))
   const writes: FileWrite[] = [...new Set(arrived)].map(path => ({ path, ...(isCopy ? { from: sources[0]! } : {}) }))
-  if (name === 'mv') writes.push(...sources.map(path => ({ path, removed: true as const })))
+  if (name === 'mv') for (const path of sources) writes.push({ path, removed: true })
   return { rank: WRITE, paths: writes.map(write => write.path), writes }
 }
 

@@ -141,6 +141,6 @@ function withResults(message: Message, original: Message, found: ReadonlyMap<str
   if (message.role !== 'assistant') return message.parts.length > 0 || original.parts.length === 0 ? [message] : []
   const own = callsIn(message).flatMap(({ id }) => found.get(id) ?? [])
   if (own.length === 0) return [message]
-  const at = Math.max(...own.map(result => result.at ?? 0))
+  const at = own.reduce((last, result) => Math.max(last, result.at ?? 0), 0)
   return [message, { role: 'tool', parts: own.map(({ result }) => result), ...(at > 0 ? { at } : {}) }]
 }

@@ -130,7 +130,7 @@ function recordOf({ changes, head, link }: Affected, prev: string, { removal: { 
     type: 'redact' as const,
     by,
     kinds: kindsOf(changes),
-    from: Math.min(...changes.map(({ seq }) => seq)),
+    from: changes.reduce((first, { seq }) => Math.min(first, seq), head.seq),
     events: head.seq + 1,
     head: head.hash,
     salt,

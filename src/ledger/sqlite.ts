@@ -216,15 +216,14 @@ export class SqliteLedger implements LedgerStore {
     { from = 0, to = Number.MAX_SAFE_INTEGER, lightType, only, besidesEntries = false }: ReadOptions = {},
   ): Promise<Row[]> {
     return this.#files.read(() => {
-      const rows: Row[] = []
-      for (const { key, upTo, first } of segments(this.#lineage(id))) {
+      return segments(this.#lineage(id)).flatMap(({ key, upTo, first }) => {
         const low = Math.max(from, first)
         const high = Math.min(to, upTo)
-        if (low > high) continue
-        if (only) rows.push(...this.#readOnly(key, only, low, high))
-        else rows.push(...this.#readRange(key, low, high, { lightType, besidesEntries }))
-      }
-      return rows
+        if (low > high) return []
+        return only
+          ? this.#readOnly(key, only, low, high)
+          : this.#readRange(key, low, high, { lightType, besidesEntries })
+      })
     })
   }
 

@@ -4,6 +4,7 @@
  * parts can point to every part that is shown in full.
  */
 import { eachString } from '../model/leaves.ts'
+import { addAll } from '../model/lists.ts'
 import type { Fold } from '../view/fold.ts'
 import type { Unit } from '../view/units.ts'
 import { excerpt } from './excerpt.ts'
@@ -52,7 +53,11 @@ function writtenLines({ original }: Unit): string[] {
   const patch = typeof original.input === 'string'
   const lines: string[] = []
   eachString(original.input, (text, key) => {
-    if (!isOldText(key)) lines.push(...text.split('\n').map(line => (patch ? line.replace(/^[+ ]/, '') : line)))
+    if (isOldText(key)) return
+    addAll(
+      lines,
+      text.split('\n').map(line => (patch ? line.replace(/^[+ ]/, '') : line)),
+    )
   })
   return lines
 }

@@ -14,6 +14,7 @@
 import { headLines } from '../calls/patches.ts'
 import { isReport } from '../calls/requests.ts'
 import { imageStub, stringsIn, textOf } from '../model/leaves.ts'
+import { addAll } from '../model/lists.ts'
 import { normalizePath } from '../model/paths.ts'
 import { headOf, tailOf } from '../model/text.ts'
 import type { Message, Part, ToolCallPart } from '../model/types.ts'
@@ -196,7 +197,7 @@ function toMessages(chunks: readonly Chunk[], [header = '', ...head]: readonly s
     log = []
   }
   for (const chunk of chunks) {
-    if ('lines' in chunk) log.push(...chunk.lines)
+    if ('lines' in chunk) addAll(log, chunk.lines)
     else {
       flush()
       messages.push(chunk.said)

@@ -6,6 +6,8 @@
  * The index holds only lines of parts that are in view and shown in full; a shortened part leaves it. So a pointer
  * always names a copy that the model can see.
  */
+
+import { addAll } from '../model/lists.ts'
 import { MOST_PLACES_PER_LINE, type SameLines, SHORTEST_LINE_CHARS } from './tuning.ts'
 
 /** Something that shows lines: a read, or the input of a write. */
@@ -66,8 +68,9 @@ export class LineIndex<T> {
         out.push(raw[i++]!)
         continue
       }
-      out.push(...raw.slice(i, i + before), `[${count} lines unchanged: shown above in ${name(item)}]`)
-      out.push(...raw.slice(i + before + count, i + length))
+      addAll(out, raw.slice(i, i + before))
+      out.push(`[${count} lines unchanged: shown above in ${name(item)}]`)
+      addAll(out, raw.slice(i + before + count, i + length))
       shown.fill(null, i + before, i + before + count)
       targets.add(item)
       i += length

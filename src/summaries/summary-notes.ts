@@ -5,6 +5,7 @@
 
 import { requestIn } from '../calls/requests.ts'
 import { exitCode } from '../calls/tool-output.ts'
+import { addAll } from '../model/lists.ts'
 import { headOf, onOneLine } from '../model/text.ts'
 import { type Unit, unitText } from '../view/units.ts'
 
@@ -65,7 +66,7 @@ function take(working: Working, unit: Unit): void {
     if (original.text.trim() !== '') working.lastText = original.text
   }
   if (role === 'user' && requestIn({ role, parts: [original] }) !== undefined) {
-    working.notes.rules.push(...sentences(original.text, WISHED).map(quoted('user')))
+    addAll(working.notes.rules, sentences(original.text, WISHED).map(quoted('user')))
   }
 }
 

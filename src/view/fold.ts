@@ -7,6 +7,7 @@
  */
 
 import { PalimpsestError } from '../model/errors.ts'
+import { replaceIn } from '../model/lists.ts'
 import type { Counter } from '../model/tokens.ts'
 import type { Edit, Event, Message, Target } from '../model/types.ts'
 import {
@@ -28,7 +29,6 @@ import {
   type Inner,
   newSlot,
   offsetOf,
-  replaceIn,
   type Slot,
   type Span,
   slotOf,

@@ -125,12 +125,12 @@ export function waitingCalls(messages: readonly Message[]): string[] {
   let i = messages.length - 1
   const answered = new Set<string>()
   for (; messages[i]?.role === 'tool'; i--) for (const { id } of resultsIn(messages[i]!)) answered.add(id)
-  const open: string[] = []
-  for (; messages[i]?.role === 'assistant'; i--) {
-    const ids = callsIn(messages[i]!).map(({ id }) => id)
-    open.unshift(...ids.filter(id => !answered.has(id)))
-  }
+  const open: string[][] = []
+  for (; messages[i]?.role === 'assistant'; i--) open.push(callsIn(messages[i]!).map(({ id }) => id))
   return open
+    .reverse()
+    .flat()
+    .filter(id => !answered.has(id))
 }
 
 /**

@@ -8,6 +8,7 @@
  */
 
 import { withLeaves } from '../model/leaves.ts'
+import { addAll } from '../model/lists.ts'
 import type { Dialect, Message, Part, ToolCallPart, ToolResultPart } from '../model/types.ts'
 import {
   blanksIn,
@@ -91,7 +92,7 @@ function repairSteps(messages: readonly Message[], options: CheckOptions): Messa
     const assistants = messages.slice(said, answered).map(message => withoutTakenCalls(message, taken))
     const isLast = i === messages.length
     const mayBeOpen = (id: string) => isLast && mayWait(id, options)
-    legal.push(...repairStep({ assistants, results: messages.slice(answered, i), mayBeOpen }))
+    addAll(legal, repairStep({ assistants, results: messages.slice(answered, i), mayBeOpen }))
   }
   return legal
 }
@@ -105,7 +106,7 @@ function repairStep({ assistants, results, mayBeOpen }: Step): Message[] {
   const answers = results.flatMap(message => {
     const parts = message.parts.filter(part => {
       if (part.type !== 'tool-result' || open.delete(part.id)) return true
-      told.push(...resultAsText(part, `Result of ${part.name}`))
+      addAll(told, resultAsText(part, `Result of ${part.name}`))
       return false
     })
     return parts.length === message.parts.length ? [message] : parts.length > 0 ? [{ ...message, parts }] : []

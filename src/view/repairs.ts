@@ -4,6 +4,7 @@
  * explained like any other edit.
  */
 import { textOf } from '../model/leaves.ts'
+import { addAll } from '../model/lists.ts'
 import type { Dialect, Edit, Message, Part, ToolResultPart } from '../model/types.ts'
 import { isBlankPart, resultsIn } from './legality.ts'
 import type { Calls, Late } from './messages.ts'
@@ -54,7 +55,7 @@ function showLate(
   const others: Message = { ...message, parts: message.parts.filter((_, index) => !places.has(index)) }
   const answered = new Set(resultsIn(others).map(({ id }) => id))
   const own = answered.size > 0 ? [others] : []
-  if (own.length === 0) told.parts.push(...others.parts)
+  if (own.length === 0) addAll(told.parts, others.parts)
   if (calls.open.every(id => answered.has(id))) {
     return [{ target: { type: 'entry', entry }, replacement: { messages: [...own, told] }, why }]
   }

@@ -88,21 +88,6 @@ export function offsetOf(inner: Inner, slot: number): number {
   return inner.offsets[slot]!
 }
 
-/** `splice` without its limit on the number of arguments. */
-export function replaceIn<T>(
-  list: T[],
-  { at, remove, insert }: { at: number; remove: number; insert: readonly T[] },
-): void {
-  if (insert.length < 10_000) {
-    list.splice(at, remove, ...insert)
-    return
-  }
-  const tail = list.slice(at + remove)
-  list.length = at
-  for (const item of insert) list.push(item)
-  for (const item of tail) list.push(item)
-}
-
 export function countNew(inner: Inner, count: Counter): void {
   for (const slot of inner.uncounted) {
     if (!slot.gone) inner.tokens += slot.tokens = sum(slot, message => messageTokens(message, count))

@@ -9,6 +9,7 @@
 
 import { sameJson, type Wire } from '../../formats/adapters/original.ts'
 import { isRecord } from '../../model/json.ts'
+import { addAll } from '../../model/lists.ts'
 import { behindElement, type ListSpan, scanList } from './list-bytes.ts'
 import type { Reading } from './reading.ts'
 import { counterparts, splice } from './splice.ts'
@@ -107,7 +108,7 @@ class Copy {
   /** Ends the current range, adds `others`, and continues at `next` if that is given. */
   breakAt(next: number | undefined, others: Buffer[]): void {
     if (this.#end > this.start) this.pieces.push(this.#bytes.subarray(this.start, this.#end))
-    this.pieces.push(...others)
+    addAll(this.pieces, others)
     this.start = this.#end = next ?? this.#end
   }
 }

@@ -10,6 +10,7 @@
  */
 import { PalimpsestError } from '../../model/errors.ts'
 import { isRecord, parseJson } from '../../model/json.ts'
+import { addAll } from '../../model/lists.ts'
 import type {
   ImagePart,
   Message,
@@ -96,7 +97,7 @@ function* responsesFirst(messages: readonly Message[]): Generator<Message> {
     }
     if (!isMixed(message) || originalOf(message, DIALECT)) yield message
     else {
-      beside.push(...besideResults(message))
+      addAll(beside, besideResults(message))
       yield { ...message, parts: message.parts.filter(part => part.type === 'tool-result') }
     }
   }

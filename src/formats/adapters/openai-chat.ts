@@ -10,6 +10,7 @@
 
 import { PalimpsestError } from '../../model/errors.ts'
 import { isRecord } from '../../model/json.ts'
+import { addAll } from '../../model/lists.ts'
 import type { Message, Part, ReasoningPart, ToolCallPart, ToolResultPart } from '../../model/types.ts'
 import { openAIBlocks } from './openai-blocks.ts'
 import {
@@ -76,9 +77,9 @@ function writeMessages(messages: readonly Message[]): ChatWire[] {
   let beside: Part[] = []
   for (const message of resultsBesideCalls(messages)) {
     if (message.role !== 'tool') flush()
-    if (message.role === 'assistant') written.push(...writeAssistant(message))
+    if (message.role === 'assistant') addAll(written, writeAssistant(message))
     else if (message.role === 'tool') writeResults(message)
-    else written.push(...writePlain(message))
+    else addAll(written, writePlain(message))
   }
   flush()
   return written
@@ -87,9 +88,16 @@ function writeMessages(messages: readonly Message[]): ChatWire[] {
     for (const part of message.parts) {
       if (part.type !== 'tool-result') continue
       written.push(writeResult(part))
-      if (!originalOf(part, DIALECT)) beside.push(...outputParts(part).filter(inner => inner.type === 'image'))
+      if (!originalOf(part, DIALECT))
+        addAll(
+          beside,
+          outputParts(part).filter(inner => inner.type === 'image'),
+        )
     }
-    beside.push(...besideResults(message).filter(part => !isOwnRaw(part)))
+    addAll(
+      beside,
+      besideResults(message).filter(part => !isOwnRaw(part)),
+    )
     for (const part of message.parts) if (isOwnRaw(part)) written.push(part.value)
   }
 
@@ -109,7 +117,7 @@ function resultsBesideCalls(messages: readonly Message[]): Message[] {
     const answers: Message[] = []
     while (messages[i]?.role === 'tool') answers.push(messages[i++]!)
     if (i === start) ordered.push(messages[i++]!)
-    else ordered.push(...(assistants.length > 1 ? besideCalls(assistants, answers) : [...assistants, ...answers]))
+    else addAll(ordered, assistants.length > 1 ? besideCalls(assistants, answers) : [...assistants, ...answers])
   }
   return ordered
 }

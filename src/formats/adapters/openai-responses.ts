@@ -8,6 +8,7 @@
  * unknown name. Reasoning of other dialects is left out.
  */
 import { isRecord } from '../../model/json.ts'
+import { addAll } from '../../model/lists.ts'
 import type { ImagePart, Message, Part, Role, ToolCallPart, ToolResultPart } from '../../model/types.ts'
 import {
   argumentsOf,
@@ -56,7 +57,7 @@ export function fromOpenAIResponses(input: string | readonly unknown[], instruct
     const message = call ? readReference(item, call) : readItem(item, names)
     const last = read.at(-1)
     const joins = last?.role === message.role && (message.role === 'assistant' || message.role === 'tool')
-    if (last && joins) last.parts.push(...message.parts)
+    if (last && joins) addAll(last.parts, message.parts)
     else read.push(message)
   }
   return [...leading, ...read]
@@ -214,12 +215,12 @@ function writeAssistant(parts: readonly Part[]): Wire[] {
     const own = originalOf(part, DIALECT)
     if (!own || own.at === undefined) {
       open = undefined
-      items.push(...writeAlone(part, own))
+      addAll(items, writeAlone(part, own))
       continue
     }
     const blocks = writeAnswer(part, own)
     if (blocks.length === 0) continue
-    if (open && isBehind(own, open.own)) open.content.push(...blocks)
+    if (open && isBehind(own, open.own)) addAll(open.content, blocks)
     else {
       open = { own, content: blocks }
       items.push({ ...(isRecord(own.item) ? own.item : {}), content: blocks })

@@ -9,6 +9,7 @@
  */
 
 import { isRecord } from '../../model/json.ts'
+import { addAll } from '../../model/lists.ts'
 import type { Part, Usage } from '../../model/types.ts'
 import { takeTier } from '../../providers/pricing.ts'
 import { takeIterations } from '../../providers/reported.ts'
@@ -191,7 +192,7 @@ function listen(
   const said: Part[] = []
   for (const block of blocks(message['content'])) {
     if (block['type'] !== 'tool_result') {
-      said.push(...contentParts(block))
+      addAll(said, contentParts(block))
       continue
     }
     const output = outputOf(blocks(block['content']).flatMap(contentParts))

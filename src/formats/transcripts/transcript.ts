@@ -6,6 +6,7 @@
  * it, no message is empty. Content that does not fit this form is kept as text, and reported.
  */
 
+import { addAll } from '../../model/lists.ts'
 import type { ImagePart, Message, Part, Role, ToolCallPart, ToolResultPart, Usage } from '../../model/types.ts'
 import { promptTokens } from '../../providers/token-fit.ts'
 import { callInput, type Fields, fields, records, text } from './json.ts'
@@ -217,7 +218,7 @@ export class SessionRecorder {
     if (!joins) this.flush()
     const own = parts.map(part => (part.type === 'tool-call' ? this.#registered(part) : part))
     if (joins) {
-      step.answer.parts.push(...own)
+      addAll(step.answer.parts, own)
       if (usage) step.usage = usage
     } else {
       const answer = message('assistant', own, at)
