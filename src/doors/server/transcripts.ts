@@ -22,9 +22,9 @@ import { openTimeline, remember } from './session-timeline.ts'
 
 const MB = 1024 * 1024
 const MAX_TRANSCRIPT = 64 * MB
-/** A megabyte of gzip can hold a thousand. */
-const MAX_UNPACKED = 256 * MB
+const LIMITS = { maxUnpacked: MAX_TRANSCRIPT, maxProblems: 1000, maxValues: 6_000_000 }
 const MAX_SESSIONS = 1000
+const MAX_MESSAGES = 100_000
 /** A comparison replays the whole session for each policy. */
 const MAX_POLICIES = 8
 const MAX_CALLS = 5000
@@ -74,6 +74,8 @@ const importRoute = defineRoute({
     doors.heavy.run(async () => {
       const { format, sessions, problems } = await readBytesAsTranscript(bytes, query.file)
       if (sessions.length > MAX_SESSIONS) throw tooMany(`sessions in one file`, sessions.length, MAX_SESSIONS)
+      const messages = sessions.reduce((all, session) => all + session.messages.length, 0)
+      if (messages > MAX_MESSAGES) throw tooMany('messages in one file', messages, MAX_MESSAGES)
       const { import: importedBy = newImportId(), written } = query
       const imported = []
       for (const recorded of sessions.length > (query.most ?? MAX_SESSIONS) ? [] : sessions) {
@@ -224,7 +226,7 @@ async function readBytesAsTranscript(bytes: Uint8Array, name = ''): Promise<Tran
   const path = join(folder, fileNameIn(name))
   try {
     await writeFile(path, bytes, { mode: 0o600 })
-    return await readTranscript(path, { maxUnpacked: MAX_UNPACKED })
+    return await readTranscript(path, LIMITS)
   } catch (error) {
     if (!isPalimpsestError(error)) throw error
     const { path: _, ...data } = error.data

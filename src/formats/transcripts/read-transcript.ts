@@ -73,9 +73,15 @@ export type ReadOptions = {
   maxDocument?: number
   /** Bytes of a compressed file once it is unpacked; unlimited unless given. */
   maxUnpacked?: number
+  /** A file with more problems is refused; unlimited unless given. */
+  maxProblems?: number
+  /** A file or line with more commas and brackets is refused: each can be a value, which takes far more memory. */
+  maxValues?: number
 }
 
 const MB = 1024 * 1024
+/** The lines in one piece are read without a pause. */
+const PIECE_BYTES = 64 * 1024
 const MAX_LINE_BYTES = 64 * MB
 const MAX_DOCUMENT_BYTES = 256 * MB
 
@@ -85,6 +91,8 @@ export async function readTranscript(path: string, options: ReadOptions = {}): P
   for await (const event of readTranscriptStream(path, options)) {
     if (event.type === 'format') format = event.format
     else collector.add(event)
+    if (collector.problems.length > (options.maxProblems ?? Number.POSITIVE_INFINITY))
+      throw broken(path, `More than ${options.maxProblems} places cannot be read`, collector.problems)
   }
   const { sessions, problems } = collector
   if (!format || sessions.length === 0) throw nothingIn(path, problems)
@@ -181,7 +189,7 @@ async function sampleLines(path: string, options: ReadOptions): Promise<Sample> 
     const text = line.bytes?.toString('utf8').trim() ?? ''
     if (sample.text.length < SAMPLE_CHARS) sample.text += `${text.slice(0, SAMPLE_CHARS)}\n`
     if (text.startsWith('{') && text.endsWith('}')) {
-      const parsed = parse(text)
+      const parsed = parse(text, options)
       if ('value' in parsed) sample.values.push(parsed.value)
     }
     if (line.number >= SAMPLE_LINES || sample.values.length >= SAMPLE_VALUES) break
@@ -206,13 +214,16 @@ async function* readLines(
     if (!isUtf8(bytes)) yield problem(number, 'The line is not valid UTF-8; invalid bytes were replaced by U+FFFD.')
     const text = bytes.toString('utf8')
     if (reader.container === 'text-lines') yield* parser.take(text.replace(/\r$/, ''), number)
-    else if (text.trim() !== '') yield* takeJson(parser, text, number)
+    else if (text.trim() !== '') yield* takeJson(parser, { text, number, options })
   }
   yield* parser.end()
 }
 
-function* takeJson(parser: TranscriptParser, text: string, number: number): Generator<TranscriptEvent> {
-  const parsed = parse(text)
+function* takeJson(
+  parser: TranscriptParser,
+  { text, number, options }: { text: string; number: number; options: ReadOptions },
+): Generator<TranscriptEvent> {
+  const parsed = parse(text, options)
   const values = 'value' in parsed ? [parsed.value] : valuesInLine(text)
   if ('message' in parsed) {
     const what = values.length === 0 ? 'is left out' : `${amount(values.length, 'value')} in it could be read`
@@ -232,7 +243,7 @@ async function* readWhole(
 ): AsyncGenerator<TranscriptEvent | { type: 'format'; format: Format }> {
   const bytes = await bytesOf(path, options)
   const text = bytes.toString('utf8').replace(/^\uFEFF/, '')
-  const parsed = parse(text)
+  const parsed = parse(text, options)
   const values = 'value' in parsed ? [{ value: parsed.value, line: 1 }] : [...splitJsonValues(text)]
   const sample = {
     text: text.slice(0, SAMPLE_CHARS),
@@ -281,12 +292,16 @@ async function* chunksOf(
   { maxUnpacked = Number.POSITIVE_INFINITY }: ReadOptions,
 ): AsyncGenerator<Buffer> {
   const isPacked = await isGzip(path)
-  const stream = createReadStream(path, { highWaterMark: MB })
+  const stream = createReadStream(path, { highWaterMark: PIECE_BYTES })
   if (!isPacked) return yield* stream as AsyncIterable<Buffer>
   try {
     let size = 0
     // A failure in either stream is thrown by the one that is read.
-    for await (const chunk of pipeline(stream, createGunzip({ chunkSize: MB }), () => {}) as AsyncIterable<Buffer>) {
+    for await (const chunk of pipeline(
+      stream,
+      createGunzip({ chunkSize: PIECE_BYTES }),
+      () => {},
+    ) as AsyncIterable<Buffer>) {
       size += chunk.length
       if (size > maxUnpacked) throw unpackedTooLarge(path, maxUnpacked)
       yield chunk
@@ -329,12 +344,13 @@ function unknown(path: string, broken: string | undefined): PalimpsestError {
 
 function nothingIn(path: string, problems: Problem[]): PalimpsestError {
   if (problems.length === 0) return new PalimpsestError('FORMAT_UNKNOWN', `${path} has no messages.`, { path })
-  const first = problems[0]!
-  const where = first.line === undefined ? '' : `line ${first.line}: `
-  return new PalimpsestError('FORMAT_BROKEN', `No message of ${path} could be read; ${where}${first.message}`, {
-    path,
-    problems,
-  })
+  return broken(path, 'No message can be read', problems)
+}
+
+function broken(path: string, what: string, problems: Problem[]): PalimpsestError {
+  const { line, message } = problems[0]!
+  const where = line === undefined ? '' : `line ${line}: `
+  return new PalimpsestError('FORMAT_BROKEN', `${path} is damaged. ${what}; ${where}${message}`, { path, problems })
 }
 
 function nameOf(path: string): string {
@@ -345,12 +361,24 @@ function problem(line: number, message: string): TranscriptEvent {
   return { type: 'problem', problem: { line, message } }
 }
 
-function parse(text: string): { value: unknown } | { message: string } {
+function parse(text: string, { maxValues }: ReadOptions): { value: unknown } | { message: string } {
+  if (maxValues !== undefined && hasMoreSigns(text, maxValues))
+    throw new PalimpsestError('TOO_LARGE', `The transcript has more than ${maxValues} values.`, { limit: maxValues })
   try {
     return { value: parseJson(text) }
   } catch (error) {
     return { message: error instanceof Error ? headOf(error.message, 120) : String(error) }
   }
+}
+
+const SIGNS = new Set([...',[{'].map(sign => sign.charCodeAt(0)))
+
+/** Signs in strings are counted, too: in a damaged text nobody knows where a string begins. */
+function hasMoreSigns(text: string, most: number): boolean {
+  let seen = 0
+  for (let at = 0; text.length > most && at < text.length && seen <= most; at++)
+    if (SIGNS.has(text.charCodeAt(at))) seen++
+  return seen > most
 }
 
 type Line = { number: number; bytes: Buffer | undefined; length: number }

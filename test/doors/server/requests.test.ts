@@ -45,7 +45,44 @@ describe('a body', () => {
     const headers = { 'content-type': 'application/octet-stream' }
     const answer = await server.fetch(new Request('http://localhost/import', { method: 'POST', headers, body }))
     assert.equal(answer.status, 413)
-    assert.match(await answer.text(), /The transcript has more than 268435456 bytes when it is unpacked/)
+    assert.match(await answer.text(), /The transcript has more than 67108864 bytes when it is unpacked/)
+    await server.close()
+  })
+
+  test('of a transcript that would fill the memory with values or messages is refused', async () => {
+    const { server } = await startServer()
+    const headers = { 'content-type': 'application/octet-stream' }
+    const send = (body: string) =>
+      server.fetch(new Request('http://localhost/import', { method: 'POST', headers, body: gzipSync(body) }))
+    const lineOf = (uuid: string) =>
+      JSON.stringify({ type: 'user', uuid, sessionId: 's', message: { role: 'user', content: 'go' } })
+    const line = lineOf('u')
+    const blocks = line.replace('"go"', `[${'{},'.repeat(3_000_000)}{}]`)
+    for (const values of [`[${'{},'.repeat(3_000_000)}{}]`, '['.repeat(7_000_000), `${line}\n${blocks}\n`]) {
+      const answer = await send(values)
+      assert.equal(answer.status, 413)
+      assert.match(await answer.text(), /more than 6000000 values/)
+    }
+    const answer = await send(Array.from({ length: 100_001 }, (_, i) => lineOf(`u${i}`)).join('\n'))
+    assert.equal(answer.status, 413)
+    assert.match(await answer.text(), /There are 100001 messages in one file/)
+    await server.close()
+  })
+
+  test('of a transcript with thousands of broken lines is refused before all of them are described', async () => {
+    const { server } = await startServer()
+    const good = JSON.stringify({ type: 'user', uuid: 'u', sessionId: 's', message: { role: 'user', content: 'go' } })
+    const send = (broken: number) => {
+      const body = `${good}\n${'x\n'.repeat(broken)}`
+      const headers = { 'content-type': 'application/octet-stream' }
+      return server.fetch(new Request('http://localhost/import', { method: 'POST', headers, body }))
+    }
+    assert.equal((await send(1000)).status, 201)
+    const answer = await send(100_000)
+    assert.equal(answer.status, 400)
+    const text = await answer.text()
+    assert.match(text, /The transcript is damaged. More than 1000 places cannot be read; line 2: /)
+    assert.ok(text.length < 200_000)
     await server.close()
   })
 
