@@ -44,6 +44,7 @@ import { excerpt } from '../src/planner/excerpt.ts'
 import { safeName } from '../src/policies/offload.ts'
 import { truncateOutput } from '../src/policies/truncate-shell.ts'
 import { openPalimpsest } from '../src/session/engine.ts'
+import { importSession } from '../src/session/import-transcript.ts'
 import { checkSummary, readSummary, SUMMARY_MARK } from '../src/summaries/summary.ts'
 import { checkView, waitingCalls } from '../src/view/legality.ts'
 import { legalize } from '../src/view/legalize.ts'
@@ -272,6 +273,25 @@ for (const [name, [tool, input]] of Object.entries(LONG_CALLS)) {
     await session.fileStateAt('/a', session.callsMade)
   })
 }
+
+test('a result of ten million characters without a blank is imported, planned and searched', async () => {
+  await using pal = await openPalimpsest({ home: ':memory:' })
+  const output = `/decide/${'aGVsbG8x'.repeat(1_250_000)}`
+  const messages: Message[] = [
+    text('go'),
+    { role: 'assistant', parts: [{ type: 'tool-call', id: 'c', name: 'bash', input: { command: 'base64 x' } }] },
+    { role: 'tool', parts: [{ type: 'tool-result', id: 'c', name: 'bash', output }] },
+    text('go on'),
+  ]
+  const start = process.cpuUsage()
+  const { session } = await importSession(pal, { id: 'blob', messages, carried: 0, usage: [] })
+  const opened = await pal.session(session, { model: 'claude-sonnet-4-5' })
+  assert.equal((await opened.view()).messages.length, 4)
+  await opened.suggest()
+  assert.equal(stretchesIn(output)[0]?.reason, 'base64')
+  await opened.recall('hello')
+  assert.ok(process.cpuUsage(start).user / 1000 < 10 * SHORT_MS)
+})
 
 test('a session of many messages is opened again', async () => {
   await using pal = await openPalimpsest({ home: ':memory:' })

@@ -66,11 +66,19 @@ function* packageOutput(lines: readonly Line[]): Generator<Stretch> {
   }
 }
 
+const BEHIND_BASE64 = /[^A-Za-z0-9+/]=?/g
+
 /** One long run, or many lines of equal length, as in mail and certificates. */
 function* base64(text: string, lines: readonly Line[]): Generator<Stretch> {
-  for (const { index, 0: run } of text.matchAll(/(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{400,}={0,2}/g)) {
+  // Only the beginning is matched: a run of millions of characters would not fit on the stack of a pattern.
+  for (const { index } of text.matchAll(/(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{400}/g)) {
+    BEHIND_BASE64.lastIndex = index
+    const end = BEHIND_BASE64.exec(text)
+    const padding = end?.[0].startsWith('=') ? end[0].length : 0
+    const to = (end?.index ?? text.length) + padding
+    const run = text.slice(index, to)
     if (!/[0-9]/.test(run) || !/[A-Z]/.test(run) || !/[a-z]/.test(run)) continue
-    yield { from: index, to: index + run.length, reason: 'base64', replacement: `[base64: ${run.length} chars]` }
+    yield { from: index, to, reason: 'base64', replacement: `[base64: ${run.length} chars]` }
   }
   for (const run of runs(lines, line => /^[A-Za-z0-9+/]{60,}={0,2}$/.test(line.text))) {
     if (run.length < 6) continue

@@ -96,7 +96,6 @@ type Header = { level: number; title: string; from: number }
 const FENCE = /^ {0,3}(`{3,}|~{3,})/
 const ATX = /^ {0,3}(#{1,6})(?=[ \t]|$)/
 const UNDERLINE = /^ {0,3}(=+|-+)[ \t]*$/
-const RULE = /^ {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/
 const QUOTE = /^ {0,3}>/
 const ITEM = /^( {0,3})([-+*]|\d{1,9}[.)])([ \t]+|$)/
 const RAW_HTML = /^ {0,3}<(pre|script|style|textarea)(?=[\s>]|$)/i
@@ -180,7 +179,7 @@ class BlockReader {
     else if (RAW_HTML.test(line)) this.#html(line, text => /<\/(pre|script|style|textarea)>/i.test(text))
     else if (BLOCK_HTML.test(line)) this.#skipUntil(text => text.trim() === '')
     else if (!this.#paragraph && LONE_TAG.test(line)) this.#skipUntil(text => text.trim() === '')
-    else if (RULE.test(line)) this.#endParagraph()
+    else if (isRule(line)) this.#endParagraph()
     else if (this.#depth < MAX_DEPTH && QUOTE.test(line)) this.#enter({ indent: 0, quote: true, first: quotedIn(line) })
     else if (this.#depth < MAX_DEPTH && startsItem(line, this.#paragraph !== undefined)) this.#enter(itemOf(line))
     else return false
@@ -222,6 +221,12 @@ function fenceOf(line: string): ((line: string) => boolean) | undefined {
     const [found = '', closing = ''] = FENCE.exec(text) ?? []
     return closing.startsWith(marks) && text.slice(found.length).trim() === ''
   }
+}
+
+/** Whether a line is three or more of one mark, with blanks between them. A pattern for it would need the stack. */
+function isRule(line: string): boolean {
+  const marks = /^ {0,3}[-*_]/.test(line) ? line.replace(/[ \t]/g, '') : ''
+  return marks.length >= 3 && marks === marks[0]!.repeat(marks.length)
 }
 
 /** Whether a line begins a list item. Inside a paragraph, an item must not be empty and, if numbered, begin at 1. */
@@ -275,7 +280,7 @@ function interrupts(line: string): boolean {
   return (
     ATX.test(line) ||
     fenceOf(line) !== undefined ||
-    RULE.test(line) ||
+    isRule(line) ||
     QUOTE.test(line) ||
     startsItem(line, false) ||
     /^ {0,3}<!--/.test(line) ||

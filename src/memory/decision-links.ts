@@ -16,7 +16,7 @@ type LinkedProposals = { user: string; ids: string[] }
 const LIFETIME_MS = 24 * 3_600_000
 /** A link names at most this many proposals, the newest, so that its address stays short. */
 const MOST_PROPOSALS = 20
-const TOKEN = String.raw`[\w-]{16,}\.[\w-]{43}`
+const TOKEN = String.raw`[\w-]{16,4000}\.[\w-]{43}`
 /** Also with the slashes escaped, as some programs write JSON. */
 const LINK = new RegExp(`(/decide\\\\?/)${TOKEN}`, 'g')
 const payloadSchema = z.tuple([z.string(), z.number(), z.array(z.string())])

@@ -17,7 +17,6 @@ import type { Message, Part } from './types.ts'
 export type Counter = (text: string) => number
 
 const LONG_PIECE_CHARS = 256
-const DENSE_RUN = /(?<!\S)\S{32768,}/g
 const ANY_BLANK = /\s/g
 const SAMPLE_CHARS = 1024
 const SAMPLES = 32
@@ -85,11 +84,21 @@ function countText(text: string, countPieces: Counter): number {
   if (!mayBeDense(text)) return countBlocks(text, countPieces)
   let total = 0
   let done = 0
-  for (const { index, 0: run } of text.matchAll(DENSE_RUN)) {
-    total += countBlocks(text.slice(done, index), countPieces) + sampled(run, countPieces)
-    done = index + run.length
+  for (const { from, to } of denseRuns(text)) {
+    total += countBlocks(text.slice(done, from), countPieces) + sampled(text.slice(from, to), countPieces)
+    done = to
   }
   return total + countBlocks(text.slice(done), countPieces)
+}
+
+/** The long runs without a blank. A pattern for such a run would need the stack for each of its characters. */
+function* denseRuns(text: string): Generator<{ from: number; to: number }> {
+  for (let from = 0; from < text.length; ) {
+    ANY_BLANK.lastIndex = from
+    const to = ANY_BLANK.exec(text)?.index ?? text.length
+    if (to - from >= SAMPLE_CHARS * SAMPLES) yield { from, to }
+    from = to + 1
+  }
 }
 
 /** Whether a long stretch is without a blank: a dense run has at least one whole such stretch. */

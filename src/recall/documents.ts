@@ -103,10 +103,10 @@ function piecesOf(text: string): [from: number, to: number][] {
 
 function endOf(text: string, from: number): number {
   if (text.length - from <= PIECE_CHARS) return text.length
-  const line = text.lastIndexOf('\n', from + PIECE_CHARS - 1)
-  if (line >= from + MIN_PIECE_CHARS) return line + 1
-  const space = text.lastIndexOf(' ', from + PIECE_CHARS - 1)
-  if (space >= from + MIN_PIECE_CHARS) return space + 1
+  const least = from + MIN_PIECE_CHARS
+  const end = text.slice(least, from + PIECE_CHARS)
+  const at = end.includes('\n') ? end.lastIndexOf('\n') : end.lastIndexOf(' ')
+  if (at >= 0) return least + at + 1
   return characterStart(text, from + PIECE_CHARS)
 }
 

@@ -262,3 +262,11 @@ describe('parts', () => {
     assert.equal(messageBytes({ role: 'tool', parts: [{ type: 'tool-result', id: 'c', name: 'x', output }] }), 5)
   })
 })
+
+test('a run of ten million characters without a blank is counted, as a blob in a result is', async () => {
+  const count = await loadCounter()
+  const run = 'aGVsbG8+/'.repeat(1_100_000)
+  const tokens = count(run)
+  assert.ok(tokens > run.length / 10 && tokens < run.length)
+  assert.ok(Math.abs(count(`a\n${run}\nb`) - tokens) < 10)
+})
