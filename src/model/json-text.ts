@@ -4,6 +4,7 @@
  */
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
+const COMMA = 0x2c
 
 /** Whether JSON allows a character between its tokens. */
 export function isBlank(code: number): boolean {
@@ -40,6 +41,20 @@ export function endOfValue(text: string, start: number): number {
     at++
   } while (depth > 0 && at < text.length)
   return depth > 0 ? 0 : at
+}
+
+/** How many values a JSON text has inside others; the count ends when it is more than `most`. */
+export function valuesIn(text: string, most: number): number {
+  let found = 0
+  for (let at = 0; at < text.length && found <= most; at++) {
+    const code = text.charCodeAt(at)
+    if (code === COMMA || stepOf(code) === 1) found++
+    if (code !== QUOTE) continue
+    const end = endOfString(text, at)
+    if (end === 0) break
+    at = end - 1
+  }
+  return found
 }
 
 /** How a character changes the depth. */

@@ -2,8 +2,7 @@
  * Requests that only count tokens, for dialects in which they have a separate form: the generation request in them is
  * replaced by the one that would be sent.
  */
-import type { Wire } from '../../formats/adapters/original.ts'
-import { isRecord, tryJson } from '../../model/json.ts'
+import { readObject } from './body-json.ts'
 import type { ProxyDialect } from './dialect.ts'
 import { piecesOf, type Spliced } from './splice-body.ts'
 
@@ -11,18 +10,13 @@ type Counted = Pick<ProxyDialect, 'counted'>
 
 /** The bytes of the generation request. */
 export function countedRequest({ counted }: Counted, count: Buffer): Buffer {
-  const body = counted && parsed(count)
+  const body = counted && readObject(count).body
   return body ? Buffer.from(JSON.stringify(counted.in(body))) : count
 }
 
 export function countRequest({ counted }: Counted, count: Buffer, sent: Spliced): Spliced {
-  const body = counted && parsed(count)
-  const request = body && parsed(Buffer.concat(piecesOf(sent)))
+  const body = counted && readObject(count).body
+  const request = body && readObject(Buffer.concat(piecesOf(sent))).body
   if (!request) return sent
   return { bytes: count, head: Buffer.from(JSON.stringify(counted.as(body, request))), same: 0 }
-}
-
-function parsed(bytes: Buffer): Wire | undefined {
-  const value = tryJson(bytes.toString())
-  return isRecord(value) ? value : undefined
 }

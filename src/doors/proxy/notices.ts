@@ -16,7 +16,8 @@ import {
   withoutLinks,
 } from '../../memory/decision-links.ts'
 import type { Memory } from '../../memory/memory.ts'
-import { isRecord, parseJson, tryJson } from '../../model/json.ts'
+import { isRecord, parseJson } from '../../model/json.ts'
+import { readObject } from './body-json.ts'
 import { hasTools } from './client.ts'
 import type { ProxyDialect, Step } from './dialect.ts'
 import { splice } from './splice.ts'
@@ -113,15 +114,14 @@ function beginsString(bytes: Buffer, at: number): boolean {
 
 /** Gemini's clients may keep our line as a separate part. Removes the part, and a message that has no other. */
 function withoutOwnParts(bytes: Buffer): Buffer {
-  const text = bytes.toString()
-  const body = tryJson(text)
-  if (!isRecord(body) || !Array.isArray(body['contents'])) return bytes
+  const { body } = readObject(bytes)
+  if (!Array.isArray(body?.['contents'])) return bytes
   const contents = body['contents'].flatMap(content => {
     if (!isRecord(content) || !Array.isArray(content['parts'])) return [content]
     const parts = content['parts'].flatMap(withoutLine)
     return parts.length === 0 && content['parts'].length > 0 ? [] : [{ ...content, parts }]
   })
-  return Buffer.from(splice(text, body, { ...body, contents }))
+  return Buffer.from(splice(bytes.toString(), body, { ...body, contents }))
 }
 
 function withoutLine(part: unknown): unknown[] {

@@ -11,13 +11,13 @@ import { randomBytes } from 'node:crypto'
 import { pipeline, Readable } from 'node:stream'
 import { sameJson } from '../../formats/adapters/original.ts'
 import { isPalimpsestError, messageOf } from '../../model/errors.ts'
-import { isRecord, parseJson } from '../../model/json.ts'
 import { headOf } from '../../model/text.ts'
 import type { PlannerFactory } from '../../policies/policy.ts'
 import type { Palimpsest } from '../../session/engine.ts'
 import type { Statistics } from '../../view/statistics.ts'
 import { ProxyAccount } from './account.ts'
 import { anthropic } from './anthropic.ts'
+import { readObject } from './body-json.ts'
 import { clientKeyOf } from './client.ts'
 import { countedRequest, countRequest } from './counting.ts'
 import {
@@ -477,8 +477,8 @@ function setBody(outgoing: Outgoing, edited: Spliced, clears = 0): void {
 function strippedBody(dialect: ProxyDialect, { body: sent }: Outgoing): Spliced | undefined {
   if (sent === undefined || sent instanceof Readable || !dialect.withoutReasoning) return undefined
   const bytes = Buffer.concat(sent instanceof Uint8Array ? [sent] : sent)
-  const body = parseJson(bytes.toString())
-  if (!isRecord(body)) return undefined
+  const { body } = readObject(bytes)
+  if (!body) return undefined
   const stripped = dialect.withoutReasoning(body)
   return sameJson(body, stripped) ? undefined : spliceBody({ dialect, bytes, body, list: undefined }, stripped)
 }

@@ -1,6 +1,7 @@
 import { sameJson, UNKNOWN_TOOL, type Wire } from '../../formats/adapters/original.ts'
-import { isRecord, parseJson } from '../../model/json.ts'
+import { isRecord } from '../../model/json.ts'
 import type { Message } from '../../model/types.ts'
+import { MOST_VALUES, readBody, readObject } from './body-json.ts'
 import { chainOf } from './conversation.ts'
 import type { ProxyDialect } from './dialect.ts'
 import { behindElement, type ListSpan, scanList, scanOn } from './list-bytes.ts'
@@ -9,6 +10,8 @@ export type Reading = {
   dialect: ProxyDialect
   bytes: Buffer
   body: Wire
+  /** At least the number of values in the body. */
+  values: number
   /** The conversation in the body; undefined if there is none. */
   messages: Message[] | undefined
   /** See `chainOf`. */
@@ -18,6 +21,7 @@ export type Reading = {
 
 const MOST_BODIES = 128
 const MOST_BYTES = 64 * 1024 * 1024
+const BYTES_PER_VALUE = 100
 
 export class Readings {
   /** In order of use, the most recent at the end. */
@@ -26,7 +30,7 @@ export class Readings {
   #bytes = 0
 
   /**
-   * Undefined if the body is not the JSON object that we expect. `sender`: the sender of the body that this one
+   * Undefined if the body is not the JSON object that we expect, or too large. `sender`: the sender of the body that this one
    * probably continues.
    */
   read(dialect: ProxyDialect, given: Uint8Array, sender = ''): Reading | undefined {
@@ -53,7 +57,7 @@ export class Readings {
 
   #remember(reading: Reading, sender: string): void {
     this.#known.add(reading)
-    this.#bytes += reading.bytes.length
+    this.#bytes += sizeOf(reading)
     if (sender !== '') this.#last.set(sender, reading)
     for (const oldest of this.#known) {
       if (this.#known.size <= MOST_BODIES && (this.#bytes <= MOST_BYTES || this.#known.size === 1)) return
@@ -63,8 +67,12 @@ export class Readings {
   }
 
   #forget(reading: Reading): void {
-    if (this.#known.delete(reading)) this.#bytes -= reading.bytes.length
+    if (this.#known.delete(reading)) this.#bytes -= sizeOf(reading)
   }
+}
+
+function sizeOf({ bytes, values }: Reading): number {
+  return bytes.length + values * BYTES_PER_VALUE
 }
 
 type Like = { reading: Reading; shared: number }
@@ -102,12 +110,12 @@ function sharedElements(reading: Reading, bytes: Buffer): number {
 }
 
 function readWhole(dialect: ProxyDialect, bytes: Buffer): Reading | undefined {
-  const body = parseObject(bytes)
+  const { body, values } = readObject(bytes)
   if (!body) return undefined
   const messages = dialect.read(body)
   const found = messages && scanList(bytes, dialect.list)
   const list = found && isOnly(bytes, dialect, found) ? found : undefined
-  return { dialect, bytes, body, messages, chain: chainOf(messages ?? []), list }
+  return { dialect, bytes, body, values, messages, chain: chainOf(messages ?? []), list }
 }
 
 /** Undefined if this body must be read as a whole. */
@@ -116,7 +124,9 @@ function readOn(before: Reading, shared: number, bytes: Buffer): Reading | undef
   const { open, ends } = before.list!
   const list = scanOn(bytes, open, ends.slice(0, shared))
   if (!list || !isOnly(bytes, dialect, list)) return undefined
-  const body = parseOn(before, list, shared, bytes)
+  const { body, values: added } = parseOn(before, list, shared, bytes)
+  const values = before.values + added
+  if (values > MOST_VALUES) return undefined
   const fresh = body?.[dialect.list]
   const old = before.body[dialect.list]
   if (!Array.isArray(old) || !Array.isArray(fresh) || fresh.length !== list.ends.length - shared) return undefined
@@ -127,18 +137,18 @@ function readOn(before: Reading, shared: number, bytes: Buffer): Reading | undef
   const known = before.messages ?? []
   const messages = read.map((message, i) => (known[i] && isSame(known[i], message) ? known[i] : message))
   const chain = chainOf(messages, { messages: known, chain: before.chain })
-  return { dialect, bytes, body: whole, messages, chain, list }
+  return { dialect, bytes, body: whole, values, messages, chain, list }
 }
 
 /** Parses the body with only the elements that are not shared; the rest of the body is mostly unchanged. */
-function parseOn(before: Reading, list: ListSpan, shared: number, bytes: Buffer): Wire | undefined {
+function parseOn(before: Reading, list: ListSpan, shared: number, bytes: Buffer) {
   const start = behindElement(bytes, list.ends[shared - 1]!)
   const around = before.bytes.subarray(before.list!.close)
   if (!around.equals(bytes.subarray(list.close))) {
-    return parseObject(Buffer.concat([bytes.subarray(0, list.open), bytes.subarray(start)]))
+    return readObject(Buffer.concat([bytes.subarray(0, list.open), bytes.subarray(start)]))
   }
-  const fresh = parsed(bytes.subarray(start, list.close), text => `[${text}]`)
-  return { ...before.body, [before.dialect.list]: fresh }
+  const { value: fresh, values } = readBody(bytes.subarray(start, list.close), text => `[${text}]`)
+  return { body: { ...before.body, [before.dialect.list]: fresh }, values }
 }
 
 /** Whether no second list of that name can follow this one: in JSON the last one would count. */
@@ -198,20 +208,4 @@ function isAssistant(dialect: ProxyDialect, element: unknown): boolean {
 function isSame(one: Message, other: Message): boolean {
   if (one === other) return true
   return one.role === other.role && sameJson(one.parts, other.parts) && sameJson(one.original, other.original)
-}
-
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-function parseObject(bytes: Buffer): Wire | undefined {
-  const value = parsed(bytes)
-  return isRecord(value) ? value : undefined
-}
-
-function parsed(bytes: Buffer, within = (text: string) => text): unknown {
-  try {
-    return parseJson(within(UTF8.decode(bytes)))
-  } catch {
-    // Not UTF-8, or not JSON: the provider will answer with an error.
-    return undefined
-  }
 }

@@ -20,13 +20,12 @@ import { fromOpenAIChat } from '../../formats/adapters/openai-chat.ts'
 import { ledgerId } from '../../ledger/owners.ts'
 import { type DecisionLinks, noticeOf, withoutLinks, withoutNotice } from '../../memory/decision-links.ts'
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
-import { parseJson } from '../../model/json.ts'
 import { textOf } from '../../model/leaves.ts'
 import type { Message } from '../../model/types.ts'
 import { guestOf, ownerFor } from './agent-callers.ts'
 import { type Completion, chunksOf, type Notice, toCompletion } from './agent-completion.ts'
 import { STREAM_HEADERS, toEventStream } from './agent-stream.ts'
-import { readBytes } from './bodies.ts'
+import { parseBody, readBytes } from './bodies.ts'
 import { decideByWord, wordIn } from './decide-by-word.ts'
 import { type Caller, isRevoked } from './gate.ts'
 import { toRefusal } from './refusals.ts'
@@ -145,14 +144,7 @@ async function inTurn(
 }
 
 async function readBody(request: Request): Promise<Body> {
-  const text = new TextDecoder().decode(await readBytes(request, MAX_BODY))
-  let value: unknown
-  try {
-    value = parseJson(text)
-  } catch (cause) {
-    throw new PalimpsestError('FORMAT_BROKEN', 'The body is not valid JSON.', {}, cause)
-  }
-  const parsed = bodySchema.safeParse(value)
+  const parsed = bodySchema.safeParse(parseBody(await readBytes(request, MAX_BODY)))
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   throw new PalimpsestError('INVALID_INPUT', `${issue?.path.join('.') ?? 'body'}: ${issue?.message}`)

@@ -4,8 +4,11 @@
  */
 import { isPalimpsestError, PalimpsestError } from '../../model/errors.ts'
 import { parseJson } from '../../model/json.ts'
+import { valuesIn } from '../../model/json-text.ts'
 
 const MAX_DEPTH = 64
+/** A value takes far more memory than the two bytes that it can have. */
+const MAX_VALUES = 1_000_000
 
 /** The bytes of a body; stops reading at the limit. */
 export async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
@@ -34,15 +37,18 @@ export function parseJsonBody(bytes: Uint8Array, contentType: string | null): un
   if (!/^application\/json\s*(?:;|$)/i.test(contentType ?? '')) {
     throw new PalimpsestError('MEDIA_TYPE_UNSUPPORTED', 'Send the body as Content-Type: application/json.')
   }
-  const value = parse(bytes)
+  const value = parseBody(bytes)
   checkJson(value)
   return value
 }
 
-function parse(bytes: Uint8Array): unknown {
+export function parseBody(bytes: Uint8Array): unknown {
   try {
-    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    if (valuesIn(text, MAX_VALUES) > MAX_VALUES) throw tooLarge(MAX_VALUES, 'values')
+    return parseJson(text)
+  } catch (error) {
+    if (isPalimpsestError(error)) throw error
     throw new PalimpsestError('FORMAT_BROKEN', 'The body is not valid JSON in UTF-8.')
   }
 }
@@ -69,6 +75,6 @@ function checkText(text: string): void {
   throw new PalimpsestError('INVALID_UNICODE', 'A text in the body is not valid Unicode (a lone surrogate).')
 }
 
-function tooLarge(limit: number): PalimpsestError {
-  return new PalimpsestError('TOO_LARGE', `The body is larger than ${limit} bytes.`, { limit })
+function tooLarge(limit: number, what = 'bytes'): PalimpsestError {
+  return new PalimpsestError('TOO_LARGE', `The body is larger than ${limit} ${what}.`, { limit })
 }

@@ -7,6 +7,8 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { openaiChat } from '../../../src/doors/proxy/openai-chat.ts'
+import { Readings } from '../../../src/doors/proxy/reading.ts'
 import { takeRefusal } from '../../../src/doors/proxy/stream.ts'
 import { entriesOf, sessionNames, setUp } from './setup.ts'
 
@@ -55,6 +57,27 @@ test('a body over 128 MiB is a 413 in the form of the provider, nothing is sent 
   assert.equal(provider.requests, 0)
   assert.equal((await post(setup.url, [QUESTION])).status, 200)
   assert.equal(provider.requests, 1)
+})
+
+test('a body of too many values is passed on unread, and fills no memory', async () => {
+  const asked = (values: number) =>
+    `{"model":"gpt-4.1","messages":[{"role":"user","content":"Who?"}],"x":[${'{},'.repeat(values)}{}]}`
+  await using provider = await startProvider(response => response.end('{}'))
+  await using setup = await setUp([], { upstreams: { openai: provider.url } })
+  assert.equal((await post(setup.url, [asked(2_000_000)])).status, 200)
+  assert.deepEqual(await sessionNames(setup.pal), [])
+  assert.equal((await post(setup.url, [asked(200_000)])).status, 200)
+  assert.equal((await sessionNames(setup.pal)).length, 1)
+})
+
+test('a conversation that grows to too many values is read no further', () => {
+  const readings = new Readings()
+  const messages = (count: number) =>
+    Array.from({ length: count }, (_, i) => `{"role":"${i % 2 ? 'assistant' : 'user'}","content":"${i}"}`)
+  const read = (count: number) =>
+    readings.read(openaiChat, Buffer.from(`{"model":"m","messages":[${messages(count).join()}]}`))
+  for (const count of [100_000, 150_000]) assert.equal(read(count)?.messages?.length, count)
+  assert.equal(read(200_000), undefined)
 })
 
 test('an answer over 64 MiB reaches the client byte for byte, compressed or not, and is not recorded', async () => {
