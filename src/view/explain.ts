@@ -35,6 +35,8 @@ export function explainView(fold: Fold): ExplainedSlot[] {
   const made = editsBySlot(fold)
   return slots(fold).map(({ from, to, range, messages }, index) => {
     const own = ids.get(from) ?? []
+    const showing = new Set(range === undefined ? outermost(editsInside(fold, from)).map(({ id }) => id) : [range])
+    const shows = ({ id, target }: Edit) => (target.type === 'after' ? target.entry === to : showing.has(id))
     const explained = messages.map((message, i) => ({
       message,
       tokens: messageTokens(message, fold.count),
@@ -46,7 +48,7 @@ export function explainView(fold: Fold): ExplainedSlot[] {
       to,
       messages: explained,
       tokens: explained.reduce((total, { tokens }) => total + tokens, 0),
-      edits: made[index]!.map(edit => ({ ...edit, shows: showsIn(fold, edit, { from, to, range }) })),
+      edits: made[index]!.map(edit => ({ ...edit, shows: shows(edit) })),
       pinned: range === undefined && pinnedIn(fold, from),
     }
   })
@@ -75,12 +77,6 @@ function editsBySlot(fold: Fold): Edit[][] {
   const found: Edit[][] = all.map(() => [])
   for (const edit of activeEdits(fold)) found[slotOf[entriesOf(edit.target).from]!]?.push(edit)
   return found
-}
-
-function showsIn(fold: Fold, edit: Edit, slot: { from: number; to: number; range: string | undefined }): boolean {
-  if (edit.target.type === 'after') return edit.target.entry === slot.to
-  if (slot.range !== undefined) return edit.id === slot.range
-  return outermost(editsInside(fold, slot.from)).some(({ id }) => id === edit.id)
 }
 
 function pinnedIn(fold: Fold, entry: number): boolean {

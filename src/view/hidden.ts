@@ -1,6 +1,6 @@
 /** Content that the user has hidden: an agent can neither restore nor read it, through any door. Pure. */
 import type { Edit, Message, Part, Target } from '../model/types.ts'
-import { contains, entriesOf, isRange, outermost } from './edits.ts'
+import { contains, entriesOf, isOutermost, isRange } from './edits.ts'
 import { activeEdits, editsInside, type Fold, rangeAround } from './fold.ts'
 
 /** Shown in place of a text that the user has hidden. */
@@ -40,7 +40,7 @@ export function hiddenUpTo(fold: Readonly<Fold>, last: number): Edit | undefined
  */
 export function withoutHiddenTexts<E extends Edit>(fold: Readonly<Fold>, edits: readonly E[]): E[] {
   const hiders = [...activeEdits(fold)].filter(hides)
-  const isTold = (edit: Edit) => isShown(fold, edit) || !hiders.some(({ target }) => meets(target, edit.target))
+  const isTold = (edit: Edit) => !hiders.some(({ target }) => meets(target, edit.target)) || isShown(fold, edit)
   return edits.map(edit => (isTold(edit) ? edit : { ...edit, replacement: HIDDEN, why: HIDDEN }))
 }
 
@@ -50,7 +50,9 @@ function isShown(fold: Readonly<Fold>, { id, target }: Edit): boolean {
   const { from } = entriesOf(target)
   const range = rangeAround(fold, from)
   if (range || target.type !== 'part') return (range?.id ?? id) === id
-  return outermost(editsInside(fold, from)).some(inside => inside.id === id)
+  const inside = editsInside(fold, from)
+  const own = inside.find(edit => edit.id === id)
+  return own !== undefined && isOutermost(own, inside)
 }
 
 function meets(hider: Target, target: Target): boolean {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Message } from '../../src/model/types.ts'
+import type { Message, Target } from '../../src/model/types.ts'
 import { openPalimpsest } from '../../src/session/engine.ts'
 import type { Session } from '../../src/session/session.ts'
 import { explainView, tokensSaved } from '../../src/view/explain.ts'
+import { withoutHiddenTexts } from '../../src/view/hidden.ts'
+import { timeOf } from '../processor.ts'
 
 const text = (role: 'user' | 'assistant', words: string): Message => ({ role, parts: [{ type: 'text', text: words }] })
 
@@ -189,4 +191,19 @@ test('an entry is pinned when one of its parts is', async () => {
     (await explain(session)).map(slot => slot.pinned),
     [false, true],
   )
+})
+
+test('hundreds of edits of one text are explained, and covered for an agent, without comparing each three times', async () => {
+  const session = await sessionWith(1)
+  await session.append(text('user', 'a'.repeat(10_000)))
+  const target = (i: number): Target => ({ type: 'part', entry: 1, part: 0, leaf: 0, span: [i * 10, i * 10 + 5] })
+  const edits = Array.from({ length: 500 }, (_, i) => ({ target: target(i), replacement: 'x', why: 'shorter' }))
+  const made = await session.apply(edits, 'user')
+  let slots: Awaited<ReturnType<typeof explain>> = []
+  const ms = timeOf(() => {
+    slots = explainView(session.fold)
+    assert.deepEqual(withoutHiddenTexts(session.fold, made), made)
+  })
+  assert.ok(slots[1]!.edits.every(({ shows }) => shows))
+  assert.ok(ms < 2000, `${ms} ms of processor`)
 })
