@@ -41,7 +41,9 @@ async function begun(options: AgentOptions = {}, policy = 'none') {
 test('calls that continue a conversation have no cache miss', async () => {
   await using it = await begun()
   await it.play(12)
-  assert.ok((await it.calls()).every(({ miss }) => miss === undefined))
+  const calls = await it.calls()
+  assert.ok(calls.length >= 12)
+  assert.ok(calls.every(({ miss }) => miss === undefined))
 })
 
 test('each miss has its cause: our edit, a pause, the client', async () => {
