@@ -340,6 +340,9 @@ function text(args: Arguments, names: readonly string[]): string | undefined {
 /** Without undefined fields. A copy: deleting the keys takes eight times as long, and reading twice as long after it. */
 function compact(info: CallInfo): CallInfo {
   const compacted: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(info)) if (value !== undefined) compacted[key] = value
+  for (const key of Object.keys(info)) {
+    const value = info[key as keyof CallInfo]
+    if (value !== undefined) compacted[key] = value
+  }
   return compacted as CallInfo
 }

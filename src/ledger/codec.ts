@@ -9,7 +9,6 @@ import { hash as digest } from 'node:crypto'
 import { PalimpsestError } from '../model/errors.ts'
 import { isRecord, parseJson, type Reviver, renameKeys } from '../model/json.ts'
 import type { Edit, Event, Message, Target } from '../model/types.ts'
-import { callsIn, resultsIn } from '../view/legality.ts'
 import type { NewRow, Row } from './store.ts'
 
 /** The hash before the first event. */
@@ -163,12 +162,12 @@ function lightOf(event: Event): string {
   return event.type === 'file' ? JSON.stringify(lightFile(event)) : ''
 }
 
-function lightEntry(message: Message): string {
-  const calls = callsIn(message).map(({ id, name }) => ({ id, name }))
-  const results = resultsIn(message).map(result => result.id)
-  const light: LightEntry = { role: message.role }
-  if (calls.length > 0) light.calls = calls
-  if (results.length > 0) light.results = results
+function lightEntry({ role, parts }: Message): string {
+  const light: LightEntry = { role }
+  for (const part of parts) {
+    if (part.type === 'tool-call') (light.calls ??= []).push({ id: part.id, name: part.name })
+    if (part.type === 'tool-result') (light.results ??= []).push(part.id)
+  }
   return JSON.stringify(light)
 }
 

@@ -22,6 +22,13 @@ export function leavesOf(part: Part): string[] {
   }
 }
 
+/** The characters of all texts of a part. */
+export function charsIn(part: Part): number {
+  if (part.type === 'text' || part.type === 'reasoning') return part.text.length
+  if (part.type === 'tool-result' && typeof part.output === 'string') return part.output.length
+  return leavesOf(part).reduce((total, text) => total + text.length, 0)
+}
+
 /** The part as the model reads it, in one string. */
 export function textOf(part: Part): string {
   return leavesOf(part).join('\n')
@@ -74,7 +81,7 @@ export function eachString(value: unknown, visit: (text: string, key: string) =>
   if (typeof value === 'string') visit(value, key)
   else if (Array.isArray(value)) for (const item of value) eachString(item, visit, key)
   else if (value !== null && typeof value === 'object') {
-    for (const [name, item] of Object.entries(value)) eachString(item, visit, name)
+    for (const name of Object.keys(value)) eachString(value[name as keyof typeof value], visit, name)
   }
 }
 

@@ -9,6 +9,10 @@ export function replaceIn<T>(
   list: T[],
   { at, remove, insert }: { at: number; remove: number; insert: readonly T[] },
 ): void {
+  if (insert.length === remove && at + remove <= list.length) {
+    for (let i = 0; i < remove; i++) list[at + i] = insert[i]!
+    return
+  }
   if (insert.length < 10_000) {
     list.splice(at, remove, ...insert)
     return

@@ -8,7 +8,7 @@
  */
 
 import { BytePairs } from './byte-pairs.ts'
-import { bytesOfImage, leavesOf } from './leaves.ts'
+import { bytesOfImage, charsIn } from './leaves.ts'
 import { PieceCounts } from './piece-counts.ts'
 import { Pieces } from './pieces.ts'
 import { characterStart } from './text.ts'
@@ -169,12 +169,16 @@ export function messageTokens(message: Message, count: Counter): number {
 }
 
 export function messagesTokens(messages: readonly Message[], count: Counter): number {
-  return messages.reduce((total, message) => total + messageTokens(message, count), 0)
+  let total = 0
+  for (const message of messages) total += messageTokens(message, count)
+  return total
 }
 
 /** The approximate size of a message in a request, in bytes. */
-export function messageBytes(message: Message): number {
-  return message.parts.reduce((total, part) => total + partBytes(part), 0)
+export function messageBytes({ parts }: Message): number {
+  let total = 0
+  for (const part of parts) total += partBytes(part)
+  return total
 }
 
 function partBytes(part: Part): number {
@@ -183,7 +187,7 @@ function partBytes(part: Part): number {
   if (part.type === 'tool-result' && typeof part.output !== 'string') {
     return part.output.reduce((total, inner) => total + partBytes(inner), 0)
   }
-  return leavesOf(part).reduce((total, text) => total + text.length, 0)
+  return charsIn(part)
 }
 
 function measure(part: Part, count: Counter): number {

@@ -74,8 +74,8 @@ export class Draft {
   }
 
   /** The new form of each changed item. */
-  marks(): Map<Item, Mark> {
-    return new Map([...this.#forms].flatMap(([item, { mark }]) => (mark ? [[item, mark]] : [])))
+  get forms(): Map<Item, Pick<Form, 'mark'>> {
+    return this.#forms
   }
 
   toPlan(): Plan {

@@ -80,7 +80,7 @@ export class Items {
   #units = 0
   #recallWith: string | false | undefined
   /** The proposals of the last plan. The fold shows which of them were applied. */
-  #proposed: ReadonlyMap<Item, Mark> = new Map()
+  #proposed: Map<Item, Pick<Form, 'mark'>> = new Map()
   /** Tokens of all parts that ever arrived. */
   arrived = 0
   /** Items whose worth has changed since a reader last cleared this set. */
@@ -119,15 +119,15 @@ export class Items {
   }
 
   /** Records the proposals of a plan. Parts whose proposal is not applied are not changed again. */
-  propose(proposed: ReadonlyMap<Item, Mark>): void {
+  propose(proposed: Map<Item, Pick<Form, 'mark'>>): void {
     this.#proposed = proposed
   }
 
   /** Processes the changes to edits and pins since the last plan. */
   settle(fold: Fold): void {
     for (; this.#settled < fold.touched.length; this.#settled++) this.#lookAt(fold, fold.touched[this.#settled]!)
-    for (const [item] of this.#proposed) if (!item.gone) this.#reconcile(item, fold)
-    this.#proposed = new Map()
+    // What is left here did not take effect.
+    for (const item of this.#proposed.keys()) if (!item.gone) this.#reconcile(item, fold)
   }
 
   /** Creates the items of the new parts. Each is processed before the next is created. */
@@ -251,8 +251,9 @@ export class Items {
   /** Compares an item with the fold. Items that others edited, or whose edit was undone or refused, are frozen. */
   #reconcile(item: Item, fold: Fold): void {
     const edit = editOf(item.unit, fold)
-    const proposed = this.#proposed.get(item)
-    const isOther = edit?.mark !== (proposed ?? item.mark) || (edit !== undefined && edit.by !== OWN)
+    const { mark = item.mark } = this.#proposed.get(item) ?? {}
+    this.#proposed.delete(item)
+    const isOther = edit?.mark !== mark || (edit !== undefined && edit.by !== OWN)
     if (edit && (isOther || item.mark !== edit.mark)) this.#set(item, adopted(item, edit, fold))
     else if (isOther) this.#set(item, { mark: undefined, tokens: item.whole, frozen: true })
     if (isPinned(fold, item.unit.entry, item.unit.part)) item.frozen = true

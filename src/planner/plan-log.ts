@@ -53,9 +53,11 @@ export function planLog(
 type LogOptions = {
   situation: Situation
   quotes: Quotes
-  /** Whether an item is reasoning that an edit before it makes invalid. */
-  boundOf: (item: Item) => Candidate<Item, Form>['bound']
+  /** Whether an item is reasoning that an edit before it makes invalid; undefined if the model has no such reasoning. */
+  boundOf: BoundOf | undefined
 }
+
+export type BoundOf = (item: Item) => Candidate<Item, Form>['bound']
 
 /** A log that would pay: where it would end, and its sums. */
 export type LogChoice = Omit<Cut<never, never>, 'picks'> & { end: number }
@@ -81,7 +83,7 @@ export function bestLog(
     const { entry } = item.unit
     if (entry >= limit) break
     if (entry < start) continue
-    if (boundOf(item)?.leaves) behind -= item.tokens
+    if (boundOf?.(item)?.leaves) behind -= item.tokens
     if (item.line !== undefined) {
       const saves = item.tokens - item.line
       freed += saves
@@ -250,6 +252,7 @@ function boundTokens(
   boundOf: LogOptions['boundOf'],
 ): { reasoning: number; leaving: number; running: number } {
   const sums = { reasoning: 0, leaving: 0, running: 0 }
+  if (!boundOf) return sums
   for (const item of items) {
     const bound = boundOf(item)
     if (!bound) continue

@@ -41,10 +41,11 @@ export class LineIndex<T> {
     if (!source) return
     this.#sources.delete(item)
     for (const line of source.lines) {
-      const places = line === null || isShort(line) ? undefined : this.#lines.get(line)
+      const places = line === null ? undefined : this.#lines.get(line)
       const at = places?.findIndex(place => place.source === source) ?? -1
-      if (at >= 0) places!.splice(at, 1)
-      if (places?.length === 0) this.#lines.delete(line!)
+      if (at < 0) continue
+      if (places!.length === 1) this.#lines.delete(line!)
+      else places!.splice(at, 1)
     }
   }
 
@@ -58,38 +59,46 @@ export class LineIndex<T> {
     const shown: (string | null)[] = [...lines]
     const out: string[] = []
     const targets = new Set<T>()
+    let done = 0
     for (let i = 0; i < lines.length; ) {
       const { length, item } = this.#longest(lines, i)
       const before = i === 0 ? 0 : options.context
       const behind = i + length >= lines.length ? 0 : options.context
-      const count = length - before - behind
-      const block = raw.slice(i + before, i + before + Math.max(0, count))
-      if (item === undefined || count < options.minLines || block.join('\n').length < options.minChars) {
-        out.push(raw[i++]!)
+      const [from, to] = [i + before, i + length - behind]
+      const isLong = item !== undefined && to - from >= options.minLines
+      if (!isLong || charsOf(raw.slice(from, to)) < options.minChars) {
+        i++
         continue
       }
-      addAll(out, raw.slice(i, i + before))
-      out.push(`[${count} lines unchanged: shown above in ${name(item)}]`)
-      addAll(out, raw.slice(i + before + count, i + length))
-      shown.fill(null, i + before, i + before + count)
+      addAll(out, raw.slice(done, from))
+      out.push(`[${to - from} lines unchanged: shown above in ${name(item)}]`)
+      shown.fill(null, from, to)
       targets.add(item)
+      done = to
       i += length
     }
+    addAll(out, raw.slice(done))
     return targets.size > 0 ? { text: out.join('\n'), lines: shown, targets } : undefined
   }
 
   #longest(lines: readonly string[], from: number): { length: number; item: T | undefined } {
     let length = 0
     let item: T | undefined
-    const first = lines[from]!
-    if (isShort(first)) return { length, item }
-    for (const { source, at } of this.#lines.get(first) ?? []) {
+    // Short lines are not in the index.
+    for (const { source, at } of this.#lines.get(lines[from]!) ?? NOWHERE) {
       let n = 0
       while (from + n < lines.length && at + n < source.lines.length && lines[from + n] === source.lines[at + n]) n++
       if (n > length) ({ length, item } = { length: n, item: source.item })
     }
     return { length, item }
   }
+}
+
+const NOWHERE: readonly never[] = []
+
+/** The characters of lines, with the line breaks between them. */
+function charsOf(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => sum + line.length, lines.length - 1)
 }
 
 /** Whether a line is too short to identify its source. */

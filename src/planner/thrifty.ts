@@ -25,7 +25,7 @@ import { arrivalOf } from './arrival.ts'
 import { Draft } from './draft.ts'
 import { type Form, isStronger, leastShare } from './forms.ts'
 import { densityOf, type Item, Items, isBefore } from './items.ts'
-import { bestLog, LogOutlook, planLog, proposeLog } from './plan-log.ts'
+import { type BoundOf, bestLog, LogOutlook, planLog, proposeLog } from './plan-log.ts'
 import {
   bestCut,
   type Candidate,
@@ -186,7 +186,7 @@ class Thrifty implements Planner {
       const part = open[i]!
       const { unit, tokens } = part
       if (unit.entry <= loggedTo) return
-      const bound = boundOf(part)
+      const bound = boundOf?.(part)
       const choices = bound || !this.#mayPay(part, calls, situation) ? NO_CHOICE : this.#choices(part, draft, leaving)
       if (!bound && choices.length === 0) continue
       const between = this.#items.tokensFrom(part, behind) - tokens
@@ -294,7 +294,7 @@ class Thrifty implements Planner {
   /** Records the decision. The next plan reads from the fold which proposals were applied. */
   #note(draft: Draft): void {
     this.#account.pay(draft.paid)
-    this.#items.propose(draft.marks())
+    this.#items.propose(draft.forms)
   }
 
   #situation(context: PlanContext): Situation {
@@ -369,8 +369,8 @@ function roomSentence(proposals: readonly Proposal[], { window }: Pick<Model, 'w
 }
 
 /** Returns a function that tells whether an item is reasoning that an edit before it makes invalid. */
-function boundIn({ fold, model }: PlanContext): (item: Item) => Candidate<Item, Form>['bound'] {
-  if (!model.bindsReasoning) return () => undefined
+function boundIn({ fold, model }: PlanContext): BoundOf | undefined {
+  if (!model.bindsReasoning) return undefined
   const leaves = stripsReasoning(model)
   const start = turnStart(fold)
   return ({ unit, tokens, mark }) => {

@@ -143,7 +143,7 @@ export function renderEntry(message: Message, edits: readonly PartEdit[]): Messa
 
 /** The edits of a family that lie inside no other edit: the ones that show. */
 export function outermost<T extends ActiveEdit>(edits: readonly T[]): T[] {
-  return edits.filter(edit => isOutermost(edit, edits))
+  return edits.length === 1 ? [...edits] : edits.filter(edit => isOutermost(edit, edits))
 }
 
 export function isOutermost(edit: ActiveEdit, edits: readonly ActiveEdit[]): boolean {

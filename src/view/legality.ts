@@ -91,7 +91,7 @@ function checkSteps(messages: readonly Message[], { from, to }: Stretch, check: 
     const message = messages[i]!
     checkShape(message, i, options, found)
     if (message.role !== 'assistant') {
-      for (const result of resultsIn(message)) found.push(stray(result, i))
+      for (const part of message.parts) if (part.type === 'tool-result') found.push(stray(part, i))
       i++
       continue
     }
@@ -125,12 +125,13 @@ export function waitingCalls(messages: readonly Message[]): string[] {
   let i = messages.length - 1
   const answered = new Set<string>()
   for (; messages[i]?.role === 'tool'; i--) for (const { id } of resultsIn(messages[i]!)) answered.add(id)
-  const open: string[][] = []
-  for (; messages[i]?.role === 'assistant'; i--) open.push(callsIn(messages[i]!).map(({ id }) => id))
+  const end = i + 1
+  while (messages[i]?.role === 'assistant') i--
+  const open: string[] = []
+  for (const { parts } of messages.slice(i + 1, end)) {
+    for (const part of parts) if (part.type === 'tool-call' && !answered.has(part.id)) open.push(part.id)
+  }
   return open
-    .reverse()
-    .flat()
-    .filter(id => !answered.has(id))
 }
 
 /**
@@ -182,8 +183,7 @@ function checkStep(messages: readonly Message[], start: number, { calls, found, 
     checkShape(messages[i]!, i, options, found)
     checkResults(messages[i]!, i, { open, answered, found })
   }
-  for (const id of answered) open.delete(id)
-  const unanswered = [...open].filter(id => i < messages.length || !mayWait(id, options))
+  const unanswered = [...open].filter(id => !answered.has(id) && (i < messages.length || !mayWait(id, options)))
   if (unanswered.length > 0) {
     found.push(violation('call-without-result', `no result for ${unanswered.join(', ')}`, start, unanswered))
   }

@@ -6,7 +6,7 @@
  */
 import { PalimpsestError } from '../model/errors.ts'
 import type { Message, Part, ToolResultPart } from '../model/types.ts'
-import { callsIn, resultsIn } from './legality.ts'
+import { callsIn } from './legality.ts'
 
 /** Characters of one part. Larger content belongs in a file, with its path in the conversation. */
 export const MAX_PART = 32 * 1024 * 1024
@@ -20,7 +20,7 @@ export function checkMessage(message: Message): void {
     fail(`role must be system, user, assistant or tool`, { role: message?.role })
   if (!Array.isArray(message.parts)) fail('parts must be an array', {})
   if (message.at !== undefined && !Number.isFinite(message.at)) fail('at must be a number of milliseconds', {})
-  for (const [index, part] of message.parts.entries()) checkPart(part, index, message.role)
+  for (let i = 0; i < message.parts.length; i++) checkPart(message.parts[i]!, i, message.role)
 }
 
 /** The number of messages at the front that are the same objects. */
@@ -46,7 +46,8 @@ function copyJson(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(copyJson)
   if ('toJSON' in value && typeof value.toJSON === 'function') return copyJson(value.toJSON())
   const copy: Record<string, unknown> = {}
-  for (const [key, inner] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
+    const inner: unknown = value[key as keyof typeof value]
     if (inner === undefined) continue
     // A plain assignment to `__proto__` would create no key.
     if (key === '__proto__') Object.defineProperty(copy, key, { ...PLAIN, value: copyJson(inner) })
@@ -132,6 +133,8 @@ function fail(message: string, data: Record<string, unknown>): never {
   throw new PalimpsestError('INVALID_MESSAGE', `Invalid message: ${message}.`, data)
 }
 
+type Call = { id: string; name: string }
+
 type CallState = { name: string; state: 'open' | 'answered' | 'interrupted' }
 
 /** A result that came after its call was marked as interrupted. */
@@ -180,30 +183,37 @@ export class Calls {
     return { interrupted: goesOn ? [] : this.open, late: [] }
   }
 
-  add(message: Message): void {
-    const calls = callsIn(message).map(({ id, name }) => ({ id, name }))
-    this.note(
-      message.role,
-      calls,
-      resultsIn(message).map(({ id }) => id),
-    )
+  add({ role, parts }: Message): void {
+    this.#noteRole(role)
+    for (const part of parts) {
+      if (part.type === 'tool-call') this.#noteCall(part)
+      else if (part.type === 'tool-result') this.#noteResult(part.id)
+    }
   }
 
   /** The same, from the known facts of an entry whose content is not loaded. */
-  note(role: Message['role'], calls: readonly { id: string; name: string }[], results: readonly string[]): void {
+  note(role: Message['role'], calls: readonly Call[], results: readonly string[]): void {
+    this.#noteRole(role)
+    for (const call of calls) this.#noteCall(call)
+    for (const id of results) this.#noteResult(id)
+  }
+
+  #noteRole(role: Message['role']): void {
     const goesOn = role === 'tool' || (role === 'assistant' && !this.#answering)
     if (!goesOn) this.#giveUp()
     this.#stepLength = goesOn ? this.#stepLength + 1 : role === 'assistant' ? 1 : 0
     this.#answering = role === 'tool'
-    for (const { id, name } of calls) {
-      this.#calls.set(id, { name, state: 'open' })
-      this.#open.add(id)
-    }
-    for (const id of results) {
-      const call = this.#find(id)
-      if (call) this.#calls.set(id, { ...call, state: 'answered' })
-      this.#open.delete(id)
-    }
+  }
+
+  #noteCall({ id, name }: Call): void {
+    this.#calls.set(id, { name, state: 'open' })
+    this.#open.add(id)
+  }
+
+  #noteResult(id: string): void {
+    const call = this.#find(id)
+    if (call) this.#calls.set(id, { name: call.name, state: 'answered' })
+    this.#open.delete(id)
   }
 
   #checkCalls(message: Message): void {
@@ -218,7 +228,8 @@ export class Calls {
   #checkResults(message: Message): Late[] {
     const late: Late[] = []
     const ids = new Set<string>()
-    for (const [part, result] of message.parts.entries()) {
+    for (let part = 0; part < message.parts.length; part++) {
+      const result = message.parts[part]!
       if (result.type !== 'tool-result') continue
       const { id } = result
       const call = this.#find(id)

@@ -63,6 +63,7 @@ export function tryLegal(
 
 /** The calls that were waiting for their results and that an edit would remove from the view. */
 function hiddenCalls(waiting: readonly string[], messages: readonly Message[]): Violation[] {
+  if (waiting.length === 0) return []
   const still = new Set(waitingCalls(messages))
   const hidden = waiting.filter(id => !still.has(id))
   if (hidden.length === 0) return []
@@ -115,14 +116,15 @@ function checkPart(fold: Fold, edit: Edit, model: Model): Violation | undefined 
       target: edit.target,
     })
   }
+  const reasons = message.parts.some(other => other.type === 'reasoning')
   const scope: EditScope = {
     entry,
     role: message.role,
     part,
     latest: entry === fold.lastAssistant,
     running: entry > fold.lastUser,
-    reasons: message.parts.some(other => other.type === 'reasoning'),
-    isLedTo: isLedTo(fold, edit.target, message),
+    reasons,
+    isLedTo: reasons && isLedTo(fold, edit.target, message),
   }
   return checkEdit(edit, scope, model.dialect)
 }

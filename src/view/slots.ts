@@ -2,7 +2,7 @@
  * The slots of a view: the messages shown for each entry or outermost range edit, in order, with running sums. An event
  * rebuilds only the slots that it touches, and only new slots are counted.
  */
-import { type Counter, messageBytes, messageTokens } from '../model/tokens.ts'
+import { type Counter, messageBytes, messagesTokens } from '../model/tokens.ts'
 import type { Message } from '../model/types.ts'
 import type { ActiveEdit, PartEdit } from './edits.ts'
 
@@ -90,16 +90,13 @@ export function offsetOf(inner: Inner, slot: number): number {
 
 export function countNew(inner: Inner, count: Counter): void {
   for (const slot of inner.uncounted) {
-    if (!slot.gone) inner.tokens += slot.tokens = sum(slot, message => messageTokens(message, count))
+    if (!slot.gone) inner.tokens += slot.tokens = messagesTokens(slot.messages, count)
   }
   inner.uncounted = []
 }
 
 export function weighNew(inner: Inner): void {
-  for (const slot of inner.unweighed) if (!slot.gone) inner.bytes += slot.bytes = sum(slot, messageBytes)
+  for (const slot of inner.unweighed)
+    if (!slot.gone) inner.bytes += slot.bytes = slot.messages.reduce((sum, message) => sum + messageBytes(message), 0)
   inner.unweighed = []
-}
-
-function sum({ messages }: Slot, measure: (message: Message) => number): number {
-  return messages.reduce((total, message) => total + measure(message), 0)
 }

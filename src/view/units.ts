@@ -7,7 +7,7 @@
 
 import { CallBook } from '../calls/call-book.ts'
 import type { CallInfo, ToolTable } from '../calls/tool-kinds.ts'
-import { leavesOf, textOf } from '../model/leaves.ts'
+import { charsIn, textOf } from '../model/leaves.ts'
 import { partTokens } from '../model/tokens.ts'
 import type { Message, Part } from '../model/types.ts'
 import type { Fold } from './fold.ts'
@@ -65,7 +65,7 @@ type Place = Pick<Unit, 'entry' | 'part' | 'role' | 'at'>
 
 function toUnit(units: Units, original: Part, { entry, part, role, at }: Place): Unit {
   const { turn } = units
-  const chars = leavesOf(original).reduce((total, text) => total + text.length, 0)
+  const chars = charsIn(original)
   const unit: Unit = {
     entry,
     part,
