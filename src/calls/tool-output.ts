@@ -28,7 +28,7 @@ export function exitCode(output: string): number | undefined {
   // Codex prints a header and closes it with this line; the program's output follows.
   const body = head.indexOf('Output:')
   for (const line of [...(body < 0 ? head : head.slice(0, body)), ...tail.reverse()]) {
-    const code = matchFirst(EXIT_LINES, line.trim())
+    const code = MENTIONED.test(line) ? matchFirst(EXIT_LINES, line.trim()) : undefined
     if (code !== undefined) return code
   }
   return output.startsWith('{"output":') ? matchFirst([EXIT_JSON], end.trim()) : undefined

@@ -110,7 +110,8 @@ export function mergeLogs(messages: readonly Message[], room: Room): Message[] {
   const shorter = chunks.map(chunk =>
     'said' in chunk ? { said: said[word++]! } : { lines: chunk.lines.filter(() => !spare.has(line++)) },
   )
-  const files = [...head.files, ...left.flatMap(filesIn)].filter(file => !kept.includes(file))
+  const named = [...new Set([...head.files, ...left.flatMap(filesIn)].toReversed())].toReversed()
+  const files = named.filter(file => !kept.includes(file))
   const lead = toLines({ ...head, files, gone: head.gone + left.length })
   return toMessages(shorter, [headerWith(room.recallWith), ...lead])
 }
@@ -122,8 +123,9 @@ function leastWanted(lines: readonly string[], count: number): Set<number> {
   const subjects = lines.map(subjectOf)
   const last = new Map(subjects.map((subject, i) => [subject, i]))
   const ranks = lines.map((line, i) => (line.startsWith(ON_THE_WAY) ? 0 : last.get(subjects[i]!) === i ? 2 : 1))
-  const order = [...lines.keys()].sort((a, b) => ranks[a]! - ranks[b]! || a - b)
-  return new Set(order.slice(0, Math.max(0, count)))
+  const order: number[][] = [[], [], []]
+  for (const [i, rank] of ranks.entries()) order[rank]!.push(i)
+  return new Set(order.flat().slice(0, Math.max(0, count)))
 }
 
 /** The path or command of a line, without the tool and the outcome. */
@@ -156,7 +158,7 @@ function toChunk(message: Message): Chunk {
 type Head = { folders: readonly string[]; files: readonly string[]; gone: number }
 
 function toLines({ folders, files, gone }: Head): string[] {
-  const newest = [...new Set(files.toReversed())].slice(0, MOST_FILES).toReversed()
+  const newest = files.slice(-MOST_FILES)
   return [
     ...(folders.length > 0 ? [FOLDERS + folders.slice(0, MOST_FOLDERS).join(' ')] : []),
     ...(newest.length > 0 ? [FILES + newest.join(' ')] : []),
