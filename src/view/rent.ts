@@ -8,6 +8,7 @@
  */
 
 import type { Model } from '../providers/models.ts'
+import { promptTokens } from '../providers/token-fit.ts'
 import type { Bar, PartKind } from './part-map.ts'
 import type { Timeline, TimelineCall } from './timeline.ts'
 
@@ -132,11 +133,10 @@ class Prompt {
 }
 
 /** Tokens, by our count, that came from the cache: the share that the provider reported, if it did. */
-function cachedTokens({ sent, reported }: TimelineCall): number {
-  const { input = 0, cacheRead, cacheWrite = 0 } = reported ?? {}
-  if (cacheRead === undefined) return sent.cached
-  const all = input + cacheRead + cacheWrite
-  return all === 0 ? 0 : (sent.tokens * cacheRead) / all
+function cachedTokens({ sent, reported = {} }: TimelineCall): number {
+  const { cacheRead } = reported
+  // A timeline keeps no report of a prompt without tokens.
+  return cacheRead === undefined ? sent.cached : (sent.tokens * cacheRead) / promptTokens(reported)
 }
 
 function namesOf({ kind, type, tool, path, edits }: Bar, authors: ReadonlyMap<string, string>): Omit<Names, 'agent'> {

@@ -24,7 +24,7 @@ export function syncPlan(
 ): SyncPlan {
   const [prompt] = incoming
   const ownPrompt = known[0]?.role === 'system' && prompt?.role === 'system'
-  const changed = ownPrompt && system !== undefined && keyOf(prompt) !== keyOf(system)
+  const changed = ownPrompt && keyOf(prompt) !== keyOf(system!)
   let same = ownPrompt ? 1 : 0
   while (same < known.length && same < incoming.length && saysSame(known[same]!, incoming[same]!)) same++
   if (same < known.length) return { kind: 'fork', at: same - 1 }

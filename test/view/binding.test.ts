@@ -93,6 +93,11 @@ describe('reasoning after a change', () => {
     assert.deepEqual(leftOut(...talk, edit(range(0, 1))), ['3.0'])
   })
 
+  test('fits again if the edit that dropped it is undone', () => {
+    const undo: Event = { type: 'revert', edits: ['drop'], by: 'user' }
+    assert.deepEqual(leftOut(...talk, edit(part(1), { replacement: null, id: 'drop' }), undo), ['3.0'])
+  })
+
   test('is not affected by edits of the engine or clears by the provider', () => {
     assert.deepEqual(leftOut(...talk, edit(part(0), { by: 'engine' })), [])
     assert.deepEqual(leftOut(...talk, edit(part(0), { by: 'policy:thrifty', mark: SERVER })), [])

@@ -112,6 +112,11 @@ describe('a cut', () => {
     assert.deepEqual(unloaded(2, ...began), [0, 1], 'what is left may begin with reasoning')
   })
 
+  test('in a running loop does not depend on reasoning before its request', async () => {
+    const session = await open([user('a'), thinking('hm', says('b')), user('go'), says('c'), says('d')])
+    assert.deepEqual(cutsOf(session), [0, 1, 2, 3])
+  })
+
   test('after the reasoning that a running loop began with needs other reasoning after it', async () => {
     const began = thinking('hm', says('a'))
     assert.deepEqual(cutsOf(await open([user('go'), began, says('b')])), [0])

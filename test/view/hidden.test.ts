@@ -8,6 +8,7 @@ import {
   HIDDEN,
   hiddenByUser,
   hiddenUpTo,
+  hiderIn,
   withoutHidden,
   withoutHiddenTexts,
 } from '../../src/view/hidden.ts'
@@ -30,9 +31,18 @@ function foldWith(target: Target, by: Edit['by'] = 'user'): Fold {
   return fold
 }
 
-/** The places that are hidden, as entry.part. */
-const hiddenIn = (fold: Fold) =>
-  [0, 1, 2, 3].flatMap(entry => [0, 1].flatMap(at => (hiddenByUser(fold, entry, at) ? `${entry}.${at}` : [])))
+/** The places that are hidden, as entry.part; each is checked alone and with many others. */
+function hiddenIn(fold: Fold): string[] {
+  const hider = hiderIn(fold)
+  return [0, 1, 2, 3].flatMap(entry => {
+    assert.equal(hider(entry), hiddenByUser(fold, entry))
+    return [0, 1].flatMap(at => {
+      const found = hiddenByUser(fold, entry, at)
+      assert.equal(hider(entry, at), found)
+      return found ? `${entry}.${at}` : []
+    })
+  })
+}
 
 test('a part is hidden alone, an entry and a range with all their parts, an insertion hides nothing', () => {
   assert.deepEqual(hiddenIn(foldWith(part(1, 0))), ['1.0'])
@@ -95,9 +105,43 @@ test('an agent is told the text of an edit only where it is in view, or where no
   assert.deepEqual(told({ type: 'after', entry: 1 }, range), [HIDDEN, 'private'])
   assert.deepEqual(told(range, part(1, 0)), ['test', HIDDEN], 'the one that is shown')
   assert.deepEqual(told(part(1, 0), part(1, 1)), ['test', 'private'], 'another part')
+  assert.deepEqual(told({ type: 'after', entry: 1 }, part(1, 0)), ['test', 'private'], 'an insertion is in view')
   assert.deepEqual(told(part(3, 0), range), ['test', 'private'], 'another entry')
   assert.deepEqual(told(part(1, 0), range, 'policy:thrifty'), ['test', 'private'], 'nothing is hidden by the user')
   const fold = foldWith(part(1, 0))
   applyEvent(fold, { type: 'revert', edits: ['e1'], by: 'user' }, { seq: 5, at: 5 })
   assert.equal(withoutHiddenTexts(fold, [fold.records.get('e1')!.edit])[0]!.why, 'test', 'hidden no more')
+})
+
+test('an agent is told the text of an undone edit unless the user has hidden its place since', () => {
+  const told = (target: Target, ...hidden: Target[]) => {
+    const fold = foldWith(target, 'agent')
+    applyEvent(fold, { type: 'revert', edits: ['e1'], by: 'user' }, { seq: 5, at: 5 })
+    const edits = hidden.map((place, i): Edit => {
+      const replacement = place.type === 'part' ? '-' : { messages: [] }
+      return { id: `by user ${i}`, target: place, replacement, by: 'user', why: 'private', saved: 0 }
+    })
+    applyEvent(fold, { type: 'edit', edits }, { seq: 6, at: 6 })
+    return withoutHiddenTexts(fold, [fold.records.get('e1')!.edit])[0]!.why
+  }
+  const range: Target = { type: 'range', from: 1, to: 2 }
+  const entry: Target = { type: 'entry', entry: 1 }
+  const covered: [Target, ...Target[]][] = [
+    [part(1, 0), part(1, 0)],
+    [part(1, 0), part(3, 0), part(1, 0)],
+    [part(1, 0), range],
+    [part(2, 0), range],
+    [part(1, 1), entry],
+    [entry, part(1, 1)],
+    [range, part(2, 0)],
+  ]
+  for (const [target, ...hidden] of covered) assert.equal(told(target, ...hidden), HIDDEN, JSON.stringify(hidden))
+  const open: [Target, Target][] = [
+    [part(1, 0), part(1, 1)],
+    [part(0, 0), range],
+    [part(3, 0), range],
+    [part(2, 0), part(1, 0)],
+    [entry, part(0, 0)],
+  ]
+  for (const [target, hidden] of open) assert.equal(told(target, hidden), 'test', JSON.stringify([target, hidden]))
 })

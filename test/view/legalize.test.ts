@@ -90,6 +90,27 @@ describe('any list of messages', () => {
   }
 })
 
+test('messages are repaired from their first changed stretch on, though later ones are new', () => {
+  const front = [user('go'), calls('a'), result('a'), user('on'), calls('b')]
+  const all = [...front, user('stop'), says('well'), user('and?')]
+  const changed = [{ from: 5, to: 5 }]
+  const { messages, repaired } = legalize(all, { from: all.length, changed })
+  assert.deepEqual(
+    repaired.map(({ rule }) => rule),
+    ['call-without-result'],
+  )
+  assert.deepEqual(messages, legalize(all).messages)
+  assert.equal(messages.length, all.length + 1)
+})
+
+test('an opening comes after the system prompt', () => {
+  const prompt: Message = { role: 'system', parts: [{ type: 'text', text: 'Be brief.' }] }
+  const textsWith = (...messages: Message[]) =>
+    textsOf(legalize([prompt, ...messages], { began: 'user', dialect: 'anthropic' }).messages)
+  assert.deepEqual(textsWith(), ['Be brief.', '[Nothing is left of the conversation]'])
+  assert.deepEqual(textsWith(says('so')), ['Be brief.', '[The conversation begins with an answer]', 'so'])
+})
+
 test('messages that need no repair stay the same objects', () => {
   const tool: Message = { ...result('a'), original: { dialect: 'gemini', value: 1 } }
   const sound = [user('go'), says('so'), calls('a', 'b'), tool, result('b'), user('on')]

@@ -52,6 +52,17 @@ describe('a call is priced', () => {
     )
   })
 
+  test('at the prices of the session if no model has a name', () => {
+    const model = { ...modelInfo('claude'), input: 7_000_000 }
+    const timeline = new Timeline({ count: words => words.length, model })
+    const events: Event[] = [
+      { type: 'entry', message: { role: 'assistant', parts: [{ type: 'text', text: 'so' }] } },
+      { type: 'usage', usage: { input: 3 } },
+    ]
+    for (const [seq, event] of events.entries()) timeline.take({ seq, at: NOON, event })
+    assert.equal(timeline.calls[0]!.paid.dollars, 21)
+  })
+
   test('at the price of the model that answered it', () => {
     const models = { round: plain, dear: { ...plain, input: 3_000_000, ttl: HOUR } }
     const { timeline, call } = follow('round', models)
@@ -88,6 +99,8 @@ describe('a call is priced', () => {
     assert.deepEqual(told.paid, { dollars: 100 + 14, output: 14, estimated: false })
     assert.equal(timeline.inputPriceOf(told), 1_000_000)
     assert.equal(told.modelled, told.sent.cost + 7 * 2 * 5)
+    const answer = call(NOON + HOUR, { output: 7 })
+    assert.equal(timeline.inputPriceOf(answer), 2_000_000, 'a report of the answer alone says nothing about the prompt')
   })
 
   test('at the tier of its report; the cost of the answer does not include searches', () => {
@@ -97,6 +110,21 @@ describe('a call is priced', () => {
     assert.deepEqual([told.paid.dollars, told.paid.output], [150 + 7 + 10, 7 + 10])
     const unpriced = call(NOON, { output: 7, tier: 'batch' })
     assert.equal(unpriced.paid.estimated, true)
+  })
+
+  test('with what was sampled beside its answer, at the price of the model that did that', () => {
+    const { call } = follow('round', { round: plain, dear: { ...plain, input: 3_000_000 } })
+    const beside: Usage[] = [{ model: 'dear', input: 10 }, { input: 10 }]
+    const { dollars, output } = call(NOON, { input: 300, beside }).paid
+    assert.deepEqual([dollars, output], [300 + 30 + 10, 30 + 10])
+  })
+
+  test('by its own tokens if a gateway reports zeros', () => {
+    const paidWith = (usage?: Usage) => follow('round', { round: plain }).call(NOON, usage)
+    const zeros = paidWith({ id: 'r', input: 0, cacheRead: 0, cacheWrite: 0, output: 0 })
+    assert.deepEqual(zeros.paid, paidWith().paid)
+    assert.deepEqual(zeros.reported, { id: 'r' })
+    assert.ok(zeros.paid.estimated && zeros.paid.output > 0)
   })
 
   test('with the reported numbers of its prompt', () => {

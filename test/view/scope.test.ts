@@ -138,6 +138,13 @@ describe('an edit of a part', () => {
     assert.equal(refusal(own, [edit(part(2, 0), drop)]), undefined, 'the turn begins behind the request')
   })
 
+  test('may leave out stale reasoning, even of the running turn', () => {
+    const running = stateOf([user('a'), thinks(says('b'))])
+    const drop = edit(part(1, 0), { by: 'engine', replacement: null })
+    assert.equal(refusal(running, [drop], BINDING), 'running-reasoning')
+    assert.equal(refusal(running, [{ ...drop, mark: STALE }], BINDING), undefined)
+  })
+
   test('is not checked against the parts of an entry that is not loaded', () => {
     const fold = stateOf([user('a')])
     addEntry(fold, { seq: 1, at: 0, message: undefined, role: 'assistant' })
