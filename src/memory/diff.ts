@@ -16,7 +16,7 @@ const MAX_MS = 500
 /** The removed and added words; invisible characters are revealed. */
 export function diffTexts(before: string, after: string): DiffPart[] {
   const changes = diffWordsWithSpace(before, after, { timeout: MAX_MS })
-  if (!changes) return [part('removed', before), part('added', after)].filter(({ text }) => text !== '')
+  if (!changes) return [part('removed', before), part('added', after)]
   return changes.map(({ added, removed, value }) => part(added ? 'added' : removed ? 'removed' : 'same', value))
 }
 

@@ -5,7 +5,7 @@
  * proposals again; it decides nothing and never rewrites existing content.
  */
 import { z } from 'zod'
-import { PalimpsestError } from '../model/errors.ts'
+import { ERROR_CODES, isPalimpsestError, PalimpsestError } from '../model/errors.ts'
 import type { Memory } from './memory.ts'
 import { linkSchema, operationSchema } from './rows.ts'
 import { type Actor, allBlocks, allPages, type Proposal } from './store.ts'
@@ -95,7 +95,8 @@ export async function importMemory(memory: Memory, document: MemoryDocument, by:
     try {
       await memory.propose(userId, label, { ...input, kind: kind === 'new' ? 'new' : 'edit', body: operation ?? body })
     } catch (error) {
-      if (!(error instanceof PalimpsestError)) throw error
+      // A store that fails has refused nothing: the proposal would be lost.
+      if (!isPalimpsestError(error) || ERROR_CODES[error.code] >= ERROR_CODES.LEDGER_CORRUPT) throw error
       refused.push(`${userId}/${label}: ${error.message}`)
     }
   }

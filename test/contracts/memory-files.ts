@@ -59,6 +59,7 @@ export function memoryFilesContract(openStore: (name: string) => Promise<MemoryS
       const { id } = await memory.propose(user, LABEL, replace('likes math', 'loves math'))
       await memory.approve(user, id, { by })
       assert.deepEqual(await memory.blocks(user), [])
+      assert.deepEqual(await memory.history(user, LABEL), [])
       await assert.rejects(memory.set(user, LABEL, { body: 'x', by }), {
         code: 'INVALID_INPUT',
         message: /Edit the file/,

@@ -7,6 +7,7 @@ import {
   plainNoticeOf,
   tokenInNotice,
   withoutLinks,
+  withoutLinksIn,
   withoutNotice,
 } from '../../src/memory/decision-links.ts'
 
@@ -63,5 +64,9 @@ describe('a notice', () => {
 
   test('quoted elsewhere has no link that can be followed', () => {
     assert.ok(!withoutLinks(`see ${answer} and ${path}`).includes(tokenOf(path)))
+    const deep = { list: [{ text: answer }], other: 1 }
+    assert.deepEqual(withoutLinksIn(deep), { list: [{ text: withoutLinks(answer) }], other: 1 })
+    const plain = { text: 'none' }
+    assert.equal(withoutLinksIn(plain), plain, 'a value without links stays the same')
   })
 })

@@ -29,6 +29,17 @@ test('a schema is a file of the home; a missing one checks nothing, an unreadabl
   await memory.close()
 })
 
+test('a home in memory has no schemas, even if the current folder has a folder of its name', async t => {
+  const before = process.cwd()
+  t.after(() => process.chdir(before))
+  process.chdir(home)
+  mkdirSync(join(':memory:', 'schemas'), { recursive: true })
+  writeFileSync(join(':memory:', 'schemas', 'list.json'), '{"type":"array"}')
+  const memory = await openMemory({ home: ':memory:', env: {} })
+  await memory.set('ann', 'goals', { body: '{}', schemaRef: 'list', by: 'user:ann' })
+  await memory.close()
+})
+
 test('the user comes from the environment, the configuration, or the machine', () => {
   assert.equal(userIn({ PALIMPSEST_USER: 'ann' }, 'bob'), 'ann')
   assert.equal(userIn({}, 'bob'), 'bob')

@@ -115,6 +115,8 @@ describe('a row', () => {
       ...['state', 'title', 'userId'],
     ])
     assert.deepEqual([open.base, open.entries], [null, [{ session: 's', entry: 1 }]])
+    for (const half of [{ decided_at: 3 }, { decided_by: 'user:ann' }])
+      assert.deepEqual(toProposal({ ...row, ...half }), open, 'a decision has a time and a person')
     const done = toProposal({
       ...{ ...row, state: 'approved', base_version: 'v', decided_at: 0, decided_by: 'user:ann', after_version: 'w' },
       ...{ branch: 'b', operation: '{"type":"append","text":"x"}' },
@@ -262,6 +264,8 @@ test('an import reports what it wrote, what existed, and what was refused', asyn
   assert.deepEqual([again.blocks, again.same, again.proposals, again.refused.length], [0, 2, 0, 1])
   assert.match(again.refused[0]!, /^ann\/goals: /)
   await Promise.all([from.close(), to.close()])
+  const failed = importMemory(to, { ...document, blocks: [] }, 'admin:root')
+  await assert.rejects(failed, { code: 'STORE_FAILED' }, 'a store that fails is no refusal')
 })
 
 test('the files of a workspace are the standard ones, then other notes; none if the folder is missing', async () => {

@@ -71,6 +71,7 @@ test('an addition is added to the changed block', () => {
       )
       assert.equal(merge.type, 'clean')
       if (merge.type !== 'clean') return
+      assert.equal(merge.stale, now !== base, 'it says whether somebody else has changed the block')
       assert.ok(merge.body.includes(now))
       assert.match(merge.body, kind === 'append' ? /(^|\n)new$/ : /^new(\n|$)/)
     }),
@@ -110,6 +111,14 @@ test('a difference consists of words, and both texts can be rebuilt from it', ()
       assert.equal(side('removed'), after)
     }),
   )
+})
+
+test('texts that take too long to compare are shown whole, one after the other', () => {
+  const [before, after] = ['a', 'b'].map(letter => Array.from({ length: 50_000 }, (_, i) => letter + i).join(' '))
+  assert.deepEqual(diffTexts(before!, after!), [
+    { type: 'removed', text: before },
+    { type: 'added', text: after },
+  ])
 })
 
 test('invisible characters are named', () => {

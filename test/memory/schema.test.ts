@@ -72,8 +72,8 @@ test('a schema that would check for hours is stopped', async () => {
 const documents: [text: string, value: unknown][] = [
   ['', {}],
   [
-    "a: 1\nb: 1.5\nc: true\nd: null\ne: text # comment\nf: \"q: 1\"\ng: 'it''s'",
-    { a: 1, b: 1.5, c: true, d: null, e: 'text', f: 'q: 1', g: "it's" },
+    "a: 1\nb: 1.5\nc: true\nd: null\ne: text # comment\nf: \"q: 1\"\ng: 'it''s'\nh: False\ni: the cats'",
+    { a: 1, b: 1.5, c: true, d: null, e: 'text', f: 'q: 1', g: "it's", h: false, i: "the cats'" },
   ],
   ['a:\n  b:\n    c: 1\n  d: 2\ne: 3', { a: { b: { c: 1 }, d: 2 }, e: 3 }],
   ['list:\n- a\n- b\nother: 1', { list: ['a', 'b'], other: 1 }],
