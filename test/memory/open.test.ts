@@ -1,6 +1,6 @@
 /** Where memory is stored, its default user, and where its schemas are. */
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -29,7 +29,7 @@ test('a schema is a file of the home; a missing one checks nothing, an unreadabl
   await memory.close()
 })
 
-test('a home in memory has no schemas, even if the current folder has a folder of its name', async t => {
+test('a home in memory has no files, even if the current folder has a folder of its name', async t => {
   const before = process.cwd()
   t.after(() => process.chdir(before))
   process.chdir(home)
@@ -37,6 +37,7 @@ test('a home in memory has no schemas, even if the current folder has a folder o
   writeFileSync(join(':memory:', 'schemas', 'list.json'), '{"type":"array"}')
   const memory = await openMemory({ home: ':memory:', env: {} })
   await memory.set('ann', 'goals', { body: '{}', schemaRef: 'list', by: 'user:ann' })
+  assert.deepEqual(readdirSync(':memory:'), ['schemas'])
   await memory.close()
 })
 
