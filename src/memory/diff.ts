@@ -43,7 +43,7 @@ const HIDDEN = new RegExp(`${EMOJI}|${INVISIBLE}`, 'gv')
 const PLAIN = /^[\n\t]$/
 
 function allowed(char: string): boolean {
-  return PLAIN.test(char) || (char.codePointAt(0)! > 0x1f && /^\p{RGI_Emoji}$/v.test(char))
+  return PLAIN.test(char) || /^\p{RGI_Emoji}$/v.test(char)
 }
 
 function codeOf(char: string): string {

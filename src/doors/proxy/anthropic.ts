@@ -175,7 +175,7 @@ function event(answer: Answer, data: Wire): void {
   if (type === 'content_block_start' && isRecord(block)) takeBlock(answer, block)
   if (type === 'content_block_delta' && isRecord(delta)) {
     if (typeof delta['text'] === 'string') answer.text += delta['text']
-    if (delta['type'] === 'input_json_delta') addArguments(answer.calls.at(-1), delta['partial_json'])
+    addArguments(answer.calls.at(-1), delta['partial_json'])
     if (delta['type'] === 'compaction_delta') Object.assign(answer.serverEdits.at(-1) ?? {}, summaryIn(delta))
   }
   if (type === 'error') answer.error = JSON.stringify(data['error'])

@@ -142,9 +142,18 @@ test('a refused request of an unknown conversation is repeated without reasoning
   assert.equal(it.provider.refusals.length, 2)
 })
 
+const message = 'messages.1.content.0: Invalid `signature` in `thinking` block.'
+const error = { status: 400, body: { type: 'error', error: { type: 'invalid_request_error', message } } }
+
+test('a refusal of reasoning that a request does not have is passed to the client', async () => {
+  await using it = await setUp(() => ({ error }))
+  const { status, json } = await new AnthropicAgent(it.url).post('/v1/messages', [{ role: 'user', content: 'Go.' }])
+  assert.deepEqual([status, json.error.message], [400, message])
+  assert.equal(it.upstream.requests.length, 1)
+  assert.match(await it.proxy.metrics(), /palimpsest_reasoning_refused_total\{outcome="passed on"\} 1/)
+})
+
 test('a second refusal is passed to the client', async () => {
-  const message = 'messages.1.content.0: Invalid `signature` in `thinking` block.'
-  const error = { status: 400, body: { type: 'error', error: { type: 'invalid_request_error', message } } }
   let asked = 0
   const model = thinkingModel()
   await using it = await setUp((received, index) => (++asked > 2 ? { error } : model(received, index)))

@@ -59,6 +59,7 @@ describe('Anthropic', () => {
           cache_creation: { ephemeral_1h_input_tokens: 2 },
           output_tokens_details: { thinking_tokens: 1 },
           service_tier: 'priority',
+          server_tool_use: { web_search_requests: 2, web_fetch_requests: 1 },
         },
       },
     )
@@ -66,6 +67,7 @@ describe('Anthropic', () => {
     assert.deepEqual(answer.usage, {
       model: 'm',
       ...{ input: 3, cacheRead: 5, cacheWrite: 4, cacheWriteLong: 2, output: 7, reasoning: 1, tier: 'priority' },
+      searches: 2,
     })
     assert.equal(told(anthropic, { type: 'error', error: { type: 'overloaded' } }).error, '{"type":"overloaded"}')
   })

@@ -82,6 +82,41 @@ test('a connection with very many waiting requests is closed, and others are ans
   resolve()
 })
 
+test('a connection may send any number of requests, if it reads the answers', async () => {
+  await using front = await serveProxy(echo)
+  const socket = connect(front.port, '127.0.0.1').setEncoding('utf8')
+  let answers = 0
+  for (let i = 1; i <= 120; i++) {
+    socket.write('GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(2))
+    while (answers < 2 * i) {
+      const [text] = await Promise.race([once(socket, 'data'), once(socket, 'close')])
+      assert.equal(typeof text, 'string', 'the connection is open')
+      answers += text.split('HTTP/1.1 200').length - 1
+    }
+  }
+  socket.destroy()
+})
+
+test('a request that waits on a connection is not answered when its client has gone', async () => {
+  const asked: string[] = []
+  const { promise: never, resolve } = Promise.withResolvers<void>()
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+  await using front = await serveProxy(async request => {
+    asked.push(new URL(request.url).pathname)
+    begin()
+    if (request.url.endsWith('/wait')) await never
+    return echo(request)
+  })
+  const socket = connect(front.port, '127.0.0.1').on('error', () => {})
+  const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+  socket.write(get('/wait') + get('/late'))
+  await begun
+  socket.destroy()
+  for (let i = 0; i < 20; i++) await (await fetch(`${front.url}/other`)).text()
+  assert.deepEqual([...new Set(asked)], ['/wait', '/other'])
+  resolve()
+})
+
 test('an error in a handler only breaks that connection', async () => {
   let isBroken = true
   await using front = await serveProxy(async request => {

@@ -43,6 +43,18 @@ test('a session is opened once, and again if a request has other settings or the
   assert.equal(anew.session.fold.entries.length, 0)
 })
 
+test('a conversation that moved to a fork goes on there, without what was sent before', async () => {
+  const { live } = await setUp()
+  const first = await live.open(place('a'), opening())
+  await first.session.append(said('hello'))
+  const fork = await first.session.fork()
+  const moved = live.follow({ ...first, legal: [] }, fork)
+  assert.equal(moved.session, fork)
+  assert.equal('legal' in moved, false)
+  assert.equal(await live.open(place(fork.id), opening()), moved)
+  assert.equal(live.known('a'), first, 'the conversation that it left stays as it was')
+})
+
 test('the model is the requested one, and an unknown name is marked with its provider', async () => {
   const { live } = await setUp()
   let count = 0

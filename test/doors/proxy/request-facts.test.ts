@@ -71,7 +71,7 @@ describe('server edits (Anthropic)', () => {
     assert.equal(may(told('clear_thinking_20251015')), true)
     assert.equal(may({ mcp_servers: [] }), false)
     assert.equal(may({ tools: [{ name: 'a' }, { type: 'web_search_20250305', name: 'web_search' }] }), false)
-    assert.equal(may({ tools: [{ name: 'a' }, { type: 'bash_20250124', name: 'bash' }, 'odd'] }), true)
+    assert.equal(may({ tools: [{ name: 'a' }, { type: 'bash_20250124', name: 'bash' }, 'odd', null] }), true)
   })
 })
 

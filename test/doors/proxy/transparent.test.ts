@@ -101,6 +101,15 @@ test('a body that is not valid UTF-8 is passed on unchanged', async () => {
   assert.deepEqual(it.seen[0]!.body, body)
 })
 
+test('a compressed request is passed on unchanged, without a fault', async () => {
+  await using it = await between((_, response) => response.end('{}'))
+  const body = gzipSync('{"model":"gpt-4o","messages":[{"role":"user","content":"hi"}]}')
+  const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
+  await (await fetch(`${it.url}/v1/chat/completions`, { method: 'POST', body, headers })).text()
+  assert.deepEqual(it.seen[0]!.body, body)
+  assert.deepEqual([it.seen[0]!.headers['content-encoding'], it.faults], ['gzip', []])
+})
+
 test('a compressed answer stays compressed, and its usage is still read', async () => {
   const answer = gzipSync(
     JSON.stringify({ model: 'gpt-4o', choices: [], usage: { prompt_tokens: 70, completion_tokens: 3 } }),
