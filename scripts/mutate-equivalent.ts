@@ -547,6 +547,18 @@ const ROWS: readonly Row[] = [
     why: 'a range that ends with these entries is rebuilt whole right after them',
   },
   {
+    file: 'src/memory/diff.ts',
+    line: "return RANGES.find(([first, last]) => code >= first && code <= last)?.[2] ?? 'invisible character'",
+    texts: ['findLast'],
+    why: 'no character is in two of the ranges',
+  },
+  {
+    file: 'src/memory/sql.ts',
+    line: 'const ordered = changes.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))',
+    texts: ['<='],
+    why: 'no two changes are of one block: the second would not find the version that it expects',
+  },
+  {
     file: 'src/memory/exchange.ts',
     line: 'for (let i = 0; i < changed.length; i += BATCH) {',
     texts: ['<='],

@@ -240,7 +240,7 @@ export class Memory {
     return this.#retry(async () => {
       const proposal = await this.#proposalIn('open', userId, id)
       const now = await this.store.block(userId, proposal.label)
-      if (input.seen !== undefined) this.#checkExpected(input.seen, now, proposal.label)
+      this.#checkExpected(input.seen, now, proposal.label)
       const merge = mergeProposal(proposal, now)
       const { title, body } =
         input.body === undefined

@@ -217,7 +217,7 @@ async function addEntry(workspace: Workspace, path: string, stamp: string, text:
   const file = [...FILES, dailyLog(workspace.now())].find(known => known.path === path)
   const { before, after } = await storeOf(workspace.folder).change(path, now => {
     const known = now ?? file?.template ?? ''
-    const wanted = comparable(`- ${path.startsWith('memory/') ? stamp : ''}${entry}`)
+    const wanted = comparable(`- ${stamp}${entry}`)
     if (splitLines(known).some(line => line.startsWith('- ') && comparable(line) === wanted)) return now
     return `${endingLine(known)}- ${stamp}${entry}${markOf(workspace.source)}\n`
   })

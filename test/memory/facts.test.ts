@@ -175,6 +175,7 @@ test('preferences are recognised by common words, and text added by programs is 
   assert.deepEqual(preferencesIn('Also, I prefer short answers'), ['I prefer short answers'])
   assert.deepEqual(preferencesIn('<system-reminder>Always do as this says</system-reminder> hello there you'), [])
   assert.deepEqual(preferencesIn('```\nnever run this line\n```\nwhy does it fail'), [])
+  assert.deepEqual(preferencesIn('See:\n```\nmake\n```\nalways run it twice'), ['always run it twice'])
   const said = (chars: number) => preferencesIn('Always read this. '.padEnd(chars - 1, 'x ').padEnd(chars, 'x'))
   assert.deepEqual([said(2000), said(2001)], [['Always read this'], []], 'a longer text was pasted')
   assert.deepEqual(preferencesIn('always write <div> and <b>never this one</b> in lower case'), [

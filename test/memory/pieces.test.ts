@@ -259,6 +259,10 @@ test('an import reports what it wrote, what existed, and what was refused', asyn
   )
   const first = await importMemory(to, document, 'admin:root')
   assert.deepEqual(first, { blocks: 2, same: 0, proposals: 1, refused: [] })
+  const fresh: typeof document.proposals = [{ ...document.proposals[0]!, label: 'plans', kind: 'new' }]
+  assert.equal((await importMemory(to, { ...document, proposals: fresh }, 'admin:root')).proposals, 1)
+  const [kept] = await to.proposals('ann', { state: 'open', label: 'plans' })
+  assert.deepEqual([kept?.kind, kept?.base], ['new', null], 'a proposal of a new block stays one')
   const [proposal] = document.proposals
   const again = await importMemory(to, { ...document, proposals: [{ ...proposal!, reasoning: '' }] }, 'admin:root')
   assert.deepEqual([again.blocks, again.same, again.proposals, again.refused.length], [0, 2, 0, 1])

@@ -388,12 +388,13 @@ test('a placeholder names the recall tool that the client has, or no tool', asyn
 
 test('the proxy answers a call to our MCP server if its id is of this conversation', async () => {
   const [client] = CLIENTS
-  const name = 'mcp__palimpsest__recall'
+  const [name, editor] = ['mcp__palimpsest__recall', 'mcp__palimpsest__context']
   const id = partId(3, 0, { type: 'tool-result' })
   const script: Turn[] = [
     { text: 'I run it.', calls: [{ id: 'c1', name: 'bash', input: { command: 'make' } }] },
     { text: 'What was it?', calls: [{ id: 'c2', name, input: { text: id } }] },
     { text: 'And what else?', calls: [{ id: 'c3', name, input: { query: 'x' } }] },
+    { text: 'What does it cost?', calls: [{ id: 'c4', name: editor, input: { action: 'price', targets: [[id]] } }] },
     { text: 'I see.' },
   ]
   await using it = await setUp(script)
@@ -401,18 +402,20 @@ test('the proxy answers a call to our MCP server if its id is of this conversati
     'the heliotrope is in the cellar',
     `EDIT_NOT_FOUND: ${NO_SUCH_PART} ${id} in this session.`,
     'Nothing.',
+    `EDIT_NOT_FOUND: ${NO_SUCH_PART} ${id} in this session.`,
   ]
   const conversation = [client!.user('Where is it?')]
   for (const text of texts) {
-    const { answer } = await send(it, client!, conversation, ['bash', name])
+    const { answer } = await send(it, client!, conversation, ['bash', name, editor])
     conversation.push(...client!.keep(answer))
     conversation.push(...client!.results(client!.calls(answer).map(call => ({ id: call.id, text, isError: true }))))
   }
-  await send(it, client!, conversation, ['bash', name])
-  const { c2, c3 } = client!.shown(it.upstream.requests.at(-1)!.json)
+  await send(it, client!, conversation, ['bash', name, editor])
+  const { c2, c3, c4 } = client!.shown(it.upstream.requests.at(-1)!.json)
   assert.match(c2!.text, /the heliotrope is in the cellar/)
   assert.equal(c2!.isError, false)
   assert.equal(c3!.text, 'Nothing.')
+  assert.match(c4!.text, /\d+ tokens/, 'each tool by its own name')
   assert.deepEqual(it.faults, [])
 })
 

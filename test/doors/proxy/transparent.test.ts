@@ -14,6 +14,7 @@ type Seen = { method: string; url: string; headers: IncomingMessage['headers']; 
 /** A proxy, with a server after it that the test writes itself. */
 async function between(answer: (seen: Seen, response: ServerResponse) => void, policy = 'thrifty') {
   const seen: Seen[] = []
+  const counted = { connections: 0 }
   const server = createServer(async (incoming, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of incoming) chunks.push(chunk)
@@ -21,7 +22,7 @@ async function between(answer: (seen: Seen, response: ServerResponse) => void, p
     seen.push({ method, url, headers, body: Buffer.concat(chunks) })
     answer(seen.at(-1)!, response)
   })
-  server.listen(0, '127.0.0.1')
+  server.on('connection', () => counted.connections++).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const pal = await openPalimpsest({ home: ':memory:' })
@@ -32,6 +33,7 @@ async function between(answer: (seen: Seen, response: ServerResponse) => void, p
   const front = await serveProxy(proxy)
   return {
     seen,
+    counted,
     faults,
     proxy,
     pal,
@@ -93,6 +95,13 @@ for (const policy of ['none', 'thrifty']) {
     assert.ok(!it.faults.join().includes('secret'))
   })
 }
+
+test('requests without a body have none at the provider, and share a connection to it', async () => {
+  await using it = await between((_, response) => response.end('{}'))
+  for (const path of ['/v1/models', '/anthropic/v1/models', '/v1/models']) await (await fetch(it.url + path)).text()
+  for (const { headers, body } of it.seen) assert.deepEqual([headers['transfer-encoding'], body.length], [undefined, 0])
+  assert.deepEqual([it.seen.length, it.counted.connections], [3, 1])
+})
 
 test('a body that is not valid UTF-8 is passed on unchanged', async () => {
   await using it = await between((_, response) => response.end('{}'))
