@@ -82,6 +82,18 @@ test('in a turn of 64 calls the server clears in few batches: no refusal, no thi
   assert.equal(texts.filter(text => /itself edited the history/.test(text)).length, 0)
 })
 
+test('the request that first has results cleared has a mark before them, so that the rest is read from the cache', async () => {
+  await using it = await begun()
+  await it.play(40)
+  const clears = it.clears()
+  const marks = it.upstream.requests.map(({ json }) => JSON.stringify(json).split('"cache_control"').length - 1)
+  assert.ok(clears.at(-1)! > 0)
+  assert.deepEqual(
+    marks,
+    clears.map((cleared, i) => (i > 0 && cleared !== clears[i - 1] ? 3 : 2)),
+  )
+})
+
 test('the request has the originals, the view shows what the model sees, and a token count is smaller', async () => {
   await using it = await begun()
   await it.play(40)
@@ -196,6 +208,8 @@ test('clears that the client asks the server for are edits that can be shown and
   const [thinking, results] = await server()
   assert.deepEqual(thinking?.type, 'clear_thinking_20251015')
   assert.ok(thinking!.thinkingTurns! > 10 && thinking!.tokens! > 0)
+  const told = (await it.said()).filter(text => /itself edited the history/.test(text))
+  assert.ok(told.some(text => /\(clear_thinking_20251015\) of \d+ turns with thinking, \d+ tokens\. /.test(text)))
   assert.equal(edits().length, results?.toolUses)
   assert.ok(edits().every(({ edit }) => edit.by === 'engine' && edit.replacement === CLEARED))
   assert.match(JSON.stringify(await session.original(edits()[0]!.edit.id)), /part 0 step 0: compiled/)
