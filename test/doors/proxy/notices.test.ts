@@ -5,11 +5,14 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setImmediate as nextRound } from 'node:timers/promises'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
+import { anthropic } from '../../../src/doors/proxy/anthropic.ts'
 import { serveProxy } from '../../../src/doors/proxy/front.ts'
-import { Notices, withoutNotices } from '../../../src/doors/proxy/notices.ts'
+import { AnswerWithNotice, Notices, withoutNotices } from '../../../src/doors/proxy/notices.ts'
 import { createProxy } from '../../../src/doors/proxy/proxy.ts'
+import { BodyReader, MOST_WHOLE } from '../../../src/doors/proxy/stream.ts'
 import { openServerStore } from '../../../src/doors/server/server-store.ts'
 import { DecisionLinks, plainNoticeOf } from '../../../src/memory/decision-links.ts'
 import { openMemory } from '../../../src/memory/open.ts'
@@ -324,4 +327,16 @@ test('Gemini parts that are our line are removed, with a message that has no oth
   })
   const elsewhere = { messages: [{ content: line }] }
   assert.deepEqual(sent(elsewhere), elsewhere, 'a string of another dialect that is our line alone is somebody else’s')
+})
+
+test('an answer that is too large for a line is passed on as it comes', async () => {
+  const reader = new BodyReader(anthropic, new Headers({ 'content-type': 'application/json' }), () => {})
+  const answer = new AnswerWithNotice(reader, { line: '!', claim: async () => assert.fail('there is no line') })
+  let passed = 0
+  answer.on('data', (chunk: Buffer) => (passed += chunk.length))
+  const write = (bytes: Uint8Array) => new Promise(done => answer.write(bytes, done))
+  for (const size of [MOST_WHOLE, 1, 5]) await write(Buffer.alloc(size, ' '))
+  await nextRound()
+  assert.equal(passed, MOST_WHOLE + 6, 'nothing waits for the end')
+  answer.end()
 })

@@ -117,6 +117,11 @@ test('a compressed request is passed on unchanged, without a fault', async () =>
   await (await fetch(`${it.url}/v1/chat/completions`, { method: 'POST', body, headers })).text()
   assert.deepEqual(it.seen[0]!.body, body)
   assert.deepEqual([it.seen[0]!.headers['content-encoding'], it.faults], ['gzip', []])
+  const odd = { ...headers, 'content-encoding': 'own' }
+  const plain = '{"model":"gpt-4o","messages":[{"role":"user","content":"hi"}]}'
+  await (await fetch(`${it.url}/v1/chat/completions`, { method: 'POST', body: plain, headers: odd })).text()
+  assert.equal(it.seen[1]!.body.toString(), plain)
+  assert.deepEqual(await it.pal.sessions(), [], 'nobody knows what it says')
 })
 
 test('a compressed answer stays compressed, and its usage is still read', async () => {
