@@ -84,7 +84,7 @@ export const GROUPS: readonly Group[] = [
   {
     name: 'proxy',
     sources: ['src/doors/proxy/*.ts'],
-    tests: ['test/doors/proxy/*.test.ts', 'test/doors/owners.test.ts'],
+    tests: ['test/doors/proxy/*.test.ts', 'test/doors/owners.test.ts', 'test/doors/server/gate.test.ts'],
     slow: ['test/doors/proxy/{clients,kill,launch,sdks}.test.ts'],
     goal: 0.9,
   },

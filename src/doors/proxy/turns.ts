@@ -108,8 +108,8 @@ export class Turns {
 
   /** Prepares the turn again with half of its content, for a provider that says it was too long. */
   async shrink(turn: Turn): Promise<Spliced | undefined> {
-    const { live, incoming, messages, place } = turn
-    if (place.side || live.isHoldout || nameOf(live.policy) === 'none') return undefined
+    const { live, incoming, messages } = turn
+    if (nameOf(live.policy) === 'none') return undefined
     const { id } = live.session
     return this.#queues.run(id, async () => {
       const { tokens } = await live.session.view({ plan: false })

@@ -43,6 +43,16 @@ test('a session is opened once, and again if a request has other settings or the
   assert.equal(anew.session.fold.entries.length, 0)
 })
 
+test('what is injected counts as part of the system prompt and tools', async () => {
+  const overheadOf = async (more: Partial<LiveOptions>) => {
+    const { live } = await setUp(more)
+    const { session } = await live.open(place('a'), opening({ body: { tools: [{ name: 'bash' }] } }))
+    return session.options.overhead ?? 0
+  }
+  const alone = await overheadOf({})
+  assert.ok(alone > 0 && (await overheadOf({ inject: { tools: true } })) > alone + 100)
+})
+
 test('a conversation that moved to a fork goes on there, without what was sent before', async () => {
   const { live } = await setUp()
   const first = await live.open(place('a'), opening())

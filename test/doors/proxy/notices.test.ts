@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { setImmediate as nextRound } from 'node:timers/promises'
 import Anthropic from '@anthropic-ai/sdk'
@@ -327,6 +328,19 @@ test('Gemini parts that are our line are removed, with a message that has no oth
   })
   const elsewhere = { messages: [{ content: line }] }
   assert.deepEqual(sent(elsewhere), elsewhere, 'a string of another dialect that is our line alone is somebody else’s')
+})
+
+test('a request that names our page without a link stays the same bytes', () => {
+  const bytes = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: 'what is /decide for?' }] }))
+  assert.equal(withoutNotices(bytes), bytes)
+})
+
+test('a whole answer that is called a stream gets no line', async () => {
+  const reader = new BodyReader(anthropic, new Headers({ 'content-type': 'text/event-stream' }), () => {})
+  const answer = new AnswerWithNotice(reader, { line: '!', claim: async () => true })
+  const text = JSON.stringify({ stop_reason: 'end_turn', content: [{ type: 'text', text: 'so' }] })
+  answer.end(text)
+  assert.equal((await buffer(answer)).toString(), text)
 })
 
 test('an answer that is too large for a line is passed on as it comes', async () => {

@@ -100,3 +100,14 @@ test('an answer is read in any known compression, and an unknown one gives nothi
   const cut = new NodeHeaders(['content-type', 'text/event-stream', 'content-encoding', 'gzip'])
   assert.equal((await learnt([Buffer.from('no gzip at all')], cut)).text, '')
 })
+
+test('a body of JSON that is no answer is read without a fault', async () => {
+  for (const body of ['7', 'null', '"a"', '[7]']) {
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    const json = new NodeHeaders(['content-type', 'application/json'])
+    const reader = new BodyReader(anthropic, json, (_, fault) => resolve(fault))
+    reader.take(Buffer.from(body))
+    await reader.end()
+    assert.equal(await promise, undefined, body)
+  }
+})

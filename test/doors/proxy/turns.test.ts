@@ -252,3 +252,25 @@ describe('a request that is too long for the provider', () => {
     await Promise.all([recorded.pal.close(), holdout.pal.close(), side.pal.close()])
   })
 })
+
+test('a view that an undo has broken is repaired in every later turn', async () => {
+  const { take, pal } = await start()
+  const call: Said = { role: 'assistant', content: [{ type: 'tool_use', id: 't1', name: 'bash', input: {} }] }
+  const result: Said = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't1', content: 'it is made' }] }
+  const conversation = [ask('build it'), call, result, answer('so'), ask('go on')]
+  await take(conversation)
+  const session = await pal.session('one')
+  const hide = (entry: number) => ({
+    target: { type: 'entry' as const, entry },
+    replacement: { messages: [] },
+    why: 'test',
+  })
+  const [, second] = await session.apply([hide(1), hide(2)])
+  await session.undo(second!.id)
+  for (let i = 0; i < 3; i++) {
+    conversation.push(answer(`step ${i}`), ask('and on'))
+    const text = JSON.stringify(sentBy(await take(conversation)))
+    assert.ok(text.includes('it is made') && !text.includes('tool_result'), text)
+  }
+  await pal.close()
+})
