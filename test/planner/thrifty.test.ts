@@ -197,10 +197,10 @@ test('a session continues after a restart', async () => {
 })
 
 /** The whole session, folded. */
-function foldAll(session: Session): Message[] {
+function foldAll(session: Session, recallWith?: string | false): Message[] {
   const units = createUnits()
   extendUnits(units, session.fold)
-  return logMessages(units.all, new Map())
+  return logMessages(units.all, new Map(), recallWith)
 }
 
 describe('folding', () => {
@@ -218,6 +218,9 @@ describe('folding', () => {
       folded.map(message => message.parts.map(textOf).join()),
       ['fix the bug', `${LOG_HEADER}\n- edit_file a.ts (rename)`, 'and now the other'],
     )
+    const headerWith = (tool: string | false) => textOf(foldAll(session, tool)[1]!.parts[0]!).split('\n')[0]
+    assert.match(headerWith('my_recall')!, /not a request\. my_recall finds the originals\]$/)
+    assert.match(headerWith(false)!, /not a request\.\]$/, 'without a tool that finds them')
   })
 
   test('keeps the command and the path in a line word for word, and names frequent folders once', async () => {
