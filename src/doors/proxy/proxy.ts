@@ -308,7 +308,7 @@ class Handler {
     if (!turn) return this.#pass(answer, 'POST')
     const reader = new BodyReader(call.dialect, answer.headers, (said, fault) => this.#record(turn, said, fault))
     const first = await takeOpening(answer.body, reader)
-    if (first.length > 0 && reader.answer.error !== undefined && isOverflowText(reader.answer.error)) {
+    if (reader.answer.error !== undefined && isOverflowText(reader.answer.error)) {
       const again = await this.#again(call, turn)
       if (again) {
         answer.body.destroy()

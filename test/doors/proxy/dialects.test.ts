@@ -321,6 +321,7 @@ describe('Responses', () => {
       types.map(type => openaiResponses.isOpening({ type })),
       [true, true, true, false],
     )
+    assert.deepEqual(openaiResponses.read({ input: 'a', instructions: 7 }), openaiResponses.read({ input: 'a' }))
     const bodies = [{ previous_response_id: 'r' }, { conversation: 'c' }, { previous_response_id: null }, {}]
     assert.deepEqual(bodies.map(openaiResponses.untouchable), ['pass', 'pass', undefined, undefined])
     const added = (instructions: unknown) => openaiResponses.addSystem({ instructions }, 'more')['instructions']
@@ -355,6 +356,9 @@ describe('Responses', () => {
       [ends[0]!, ends[1]!, completed],
       [ends[0]!, { ...ends[1]!, output_index: 1 }, ends[2]!, completed],
       [{ ...ends[0]!, text: ' ' }, ends[1]!, ends[2]!, completed],
+      [ends[0]!, { ...ends[1]!, part: 'odd' }, ends[2]!, completed],
+      [ends[0]!, ends[1]!, { ...ends[2]!, item: 'odd' }, completed],
+      [...ends, { ...completed, response: 'odd' }],
     ]
     for (const events of others) assert.deepEqual(below(openaiResponses, events), events)
   })

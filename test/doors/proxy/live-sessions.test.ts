@@ -43,6 +43,19 @@ test('a session is opened once, and again if a request has other settings or the
   assert.equal(anew.session.fold.entries.length, 0)
 })
 
+test('the provider may clear results where the client or the option allows it, until the provider was seen not to', async () => {
+  const headers = new Headers({ 'anthropic-beta': 'context-management-2025-06-27' })
+  const { live } = await setUp()
+  const mayClear = async (more: Partial<Opening>) => {
+    const { asked, session } = await live.open(place('a'), opening(more))
+    assert.equal(session.options.serverClears === true, asked.mayClear === true)
+    return asked.mayClear
+  }
+  assert.deepEqual([await mayClear({}), await mayClear({ headers })], [undefined, true])
+  live.known('a')!.seen.mayClear = false
+  assert.equal(await mayClear({ headers }), false)
+})
+
 test('what is injected counts as part of the system prompt and tools', async () => {
   const overheadOf = async (more: Partial<LiveOptions>) => {
     const { live } = await setUp(more)
