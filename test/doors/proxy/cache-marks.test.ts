@@ -123,6 +123,25 @@ describe('our additional mark', () => {
     assert.deepEqual(marked({ messages: list }, changedAt(10, list)), [29], 'with 20 behind')
     assert.deepEqual(marked({ messages: list }, list.slice(0, 9)), [29], 'what is only longer has no change')
     assert.deepEqual(marked({ messages: list }, changedAt(0, list)), [29], 'nothing is in front')
+    const odd: Json[] = [null, 'odd', 7]
+    for (const other of odd) assert.deepEqual(marked({ messages: list }, list.with(9, other)), [8, 29], 'anything else')
+  })
+
+  test('has the lifetime of the next mark, because no later mark may live longer', () => {
+    const lives = (...ttls: [at: number, ttl: string][]) => {
+      const list = ttls.reduce((messages, [at, ttl]) => {
+        return messages.with(at, said(at, { cache_control: { type: 'ephemeral', ttl } }))
+      }, many(30))
+      const { messages } = withFreeMark({ messages: list }, changedAt(6, list)) as Json
+      return messages[5].content[0].cache_control.ttl
+    }
+    assert.equal(lives([6, '1h'], [29, '5m']), '1h', 'the changed message has a mark')
+    assert.equal(lives([9, '1h'], [29, '5m']), '1h')
+    assert.equal(lives([2, '1h'], [29, '5m']), '5m', 'an earlier mark may live longer')
+    const list = many(30)
+    const body = { cache_control: { type: 'ephemeral', ttl: '1h' }, messages: list }
+    const { messages } = withFreeMark(body, changedAt(6, list)) as Json
+    assert.equal(messages[5].content[0].cache_control.ttl, '1h', 'the mark of the whole request')
   })
 
   test('counts blocks: a message may have several, and a string is one', () => {
