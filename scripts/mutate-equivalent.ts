@@ -565,6 +565,18 @@ const ROWS: readonly Row[] = [
     why: 'behind both ends nothing has changed, so no mark is set in any case',
   },
   {
+    file: 'src/doors/proxy/conversation.ts',
+    line: 'for (let i = chain.length - 1; i >= 0; i--) {',
+    texts: ['+'],
+    why: 'behind the last message there is no end that was seen',
+  },
+  {
+    file: 'src/doors/proxy/request-facts.ts',
+    line: 'for (let i = messages.length - 1; i >= 0; i--) {',
+    texts: ['+'],
+    why: 'behind the last message there is no mark',
+  },
+  {
     file: 'src/doors/proxy/splice-body.ts',
     line: 'if (known && known.to === to) return known.bytes === undefined',
     texts: ['false'],

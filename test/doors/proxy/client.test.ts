@@ -75,5 +75,20 @@ describe('a side request', () => {
     assert.equal(side([user('go on')], tools, metadata), 'compaction')
     assert.equal(side([user('go on')], { ...tools, input: [{ type: 'message' }] }), undefined)
     assert.deepEqual([hasTools({}), hasTools({ tools: [] }), hasTools(tools)], [false, false, true])
+    const [added, message] = [{ type: 'additional_tools' }, { type: 'message' }]
+    assert.deepEqual([hasTools({ input: [message, 'odd'] }), hasTools({ input: [message, added] })], [false, true])
   })
+})
+
+test('the name of an agent inside a conversation is never too long, and no two agents share one', () => {
+  const keyOf = (agent: string) =>
+    clientKeyOf(new Headers({ 'x-claude-code-session-id': 'c'.repeat(100), 'x-claude-code-agent-id': agent }))!.key
+  const fitting = 'a'.repeat(150 - 'claude-'.length - 101)
+  assert.equal(keyOf(fitting), `claude-${'c'.repeat(100)}.${fitting}`)
+  const long = ['x', 'y'].map(end => keyOf(fitting + end))
+  assert.deepEqual(
+    long.map(key => key.length),
+    [150, 150],
+  )
+  assert.notEqual(long[0], long[1])
 })

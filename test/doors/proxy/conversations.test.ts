@@ -24,6 +24,15 @@ const client = (key: string, more: Partial<ClientKey> = {}): ClientKey => ({ key
 const LONG = 'This is an answer that is long enough to be told from others.'
 
 describe('a conversation without headers', () => {
+  test('is known by the text of its last answer alone, whatever was thought before it', () => {
+    const { conversations, locate } = start()
+    conversations.answered('known', { calls: [], text: LONG })
+    const thought: Message = { role: 'assistant', parts: [{ type: 'reasoning', text: 'hm' }, ...says(LONG).parts] }
+    const place = locate([user('a summary'), says('something else'), user('so'), thought, user('and on')])
+    assert.deepEqual([place.session, place.by], ['known', 'text'])
+    assert.equal(locate([user('another'), says(LONG), user('so'), says('something else'), user('and')]).isNew, true)
+  })
+
   test('is new if no message of it is known', () => {
     const { locate } = start()
     const place = locate([user('hello')])

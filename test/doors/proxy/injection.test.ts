@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { proxyOptionsFrom } from '../../../src/doors/commands/proxy-options.ts'
+import { anthropic } from '../../../src/doors/proxy/anthropic.ts'
+import { type InjectionOptions, inject, injectedTokens, newInjection } from '../../../src/doors/proxy/injection.ts'
+import type { LateTool } from '../../../src/doors/proxy/late-tools.ts'
 import { createProxy } from '../../../src/doors/proxy/proxy.ts'
 import { HomeFolder } from '../../../src/files/folder.ts'
 import { openMemory } from '../../../src/memory/open.ts'
@@ -179,4 +182,27 @@ test('if memory cannot be read, the conversation continues without it', async ()
   assert.match(it.faults.join(), /memory is gone/)
   await it.proxy.idle()
   assert.equal((await it.pal.sessions()).length, 1)
+})
+
+test('nothing is added if there is no text, and no tools to a client without tools', async () => {
+  const added = (tools: object[], inject: InjectionOptions) =>
+    newInjection({ dialect: anthropic, body: { tools }, user: undefined }, inject)
+  const bash = { name: 'bash', input_schema: {} }
+  assert.equal(await added([bash], {}), undefined)
+  assert.equal(await added([bash], { system: async () => '' }), undefined)
+  assert.equal(await added([], { tools: true }), undefined)
+  assert.deepEqual(await added([], { tools: true, system: async () => FACT }), { system: FACT })
+  const own = await added([bash], { tools: true, system: async () => '' })
+  assert.deepEqual(Object.keys(own!), ['tools'])
+  assert.equal(injectedTokens(undefined), 0)
+  assert.equal(injectedTokens({ system: 'x'.repeat(400) }), Math.ceil('{"system":""}'.length / 4 + 100))
+})
+
+test('a body that has no list of tools gets none', () => {
+  const tools: LateTool[] = [{ name: 'recall', tool: 'recall', definition: { name: 'recall' } }]
+  for (const body of [{}, { tools: [] }, { tools: 'odd' }]) assert.equal(inject(anthropic, body, { tools }), body)
+  const bash = { name: 'bash' }
+  assert.deepEqual(inject(anthropic, { tools: [bash] }, { tools }), { tools: [bash, { name: 'recall' }] })
+  const taken = { tools: [bash, { name: 'recall', description: 'own' }] }
+  assert.equal(inject(anthropic, taken, { tools }), taken, "the client's tool wins")
 })
