@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { homeIn } from '../../src/model/defaults.ts'
-import { isPalimpsestError, messageOf, PalimpsestError } from '../../src/model/errors.ts'
+import { isPalimpsestError, messageOf, ofSystem, PalimpsestError } from '../../src/model/errors.ts'
 import { Listeners } from '../../src/model/listeners.ts'
 
 test('an error has its code, its sentence, its data and its cause', () => {
@@ -43,4 +43,17 @@ test('the home comes from the environment', () => {
   assert.equal(homeIn({ PALIMPSEST_HOME: '/home/x' }), '/home/x')
   assert.equal(homeIn({ PALIMPSEST_HOME: '' }), '.agent')
   assert.equal(homeIn({}), '.agent')
+})
+
+test('a failure of the disk or of permissions is one of ours, with its path; anything else stays as it is', () => {
+  const failure = (more: object) => Object.assign(new Error('x'), more)
+  const full = ofSystem(failure({ code: 'ENOSPC' }))
+  assert.ok(isPalimpsestError(full))
+  assert.deepEqual([full.code, full.message, full.data], ['STORE_FULL', 'The disk is full. Free some space.', {}])
+  const denied = ofSystem(failure({ code: 'EACCES', path: '/a' }))
+  assert.ok(isPalimpsestError(denied))
+  assert.deepEqual([denied.code, denied.data], ['STORE_READONLY', { path: '/a' }])
+  assert.match(denied.message, /\(\/a\)$/)
+  const others = ['text', undefined, { code: 'ENOSPC' }, failure({}), failure({ code: 'EOTHER' })]
+  for (const other of [...others, new PalimpsestError('PINNED', 'x')]) assert.equal(ofSystem(other), other)
 })

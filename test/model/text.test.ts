@@ -15,6 +15,7 @@ import {
   localTime,
   minuteOf,
   onOneLine,
+  pauseOf,
   tailOf,
   trimEndOf,
   withCommas,
@@ -97,6 +98,7 @@ test('amounts are written as people write them', () => {
     ['1 call', '2,000 calls', '0 entries'],
   )
   assert.equal(withCommas(45_231), '45,231')
+  assert.deepEqual([0, 999, 1000, -5, -1234].map(withCommas), ['0', '999', '1,000', '-5', '-1,234'])
 })
 
 test("days and times are in the user's time zone, minutes in UTC", () => {
@@ -133,4 +135,17 @@ test('half a character alone is a unit that a cut cannot split', () => {
   assert.equal(cut('\ud800b', 1), 'b')
   assert.equal(cut('a\u{1f600}b', 2), 'b')
   assert.equal(cut('a\u{1f600}b', 0, 2), 'a')
+})
+
+test('a pause is told in minutes, hours or days', () => {
+  const pause = (minutes: number) =>
+    pauseOf(minutes * 60_000).replace(/ since the last answer: the cache had expired$/, '')
+  assert.deepEqual([7, 119, 120, 47 * 60, 48 * 60, 9 * 24 * 60].map(pause), [
+    '7 minutes',
+    '119 minutes',
+    '2 hours',
+    '47 hours',
+    '2 days',
+    '9 days',
+  ])
 })

@@ -8,6 +8,7 @@ import {
   type Credentials,
   checkRole,
   type GateOptions,
+  isRevoked,
   LOCAL,
   mayActFor,
 } from '../../../src/doors/server/gate.ts'
@@ -185,6 +186,15 @@ describe('credentials', async () => {
     assert.deepEqual(await who(ours, { foreignAuthorization: true }, false), LOCAL)
     const lookalike = { authorization: 'Bearer pal_guess' }
     assert.equal(await who(lookalike, { foreignAuthorization: 'unless-ours' }, false), 'UNAUTHORIZED')
+  })
+
+  test('end streams when they are revoked; a caller without one, or an unreachable store, ends none', async () => {
+    const isOver = (id: string) => isRevoked(store, { ...LOCAL, id })
+    assert.deepEqual(await Promise.all([alice.id, gone.id, 'unknown'].map(isOver)), [false, true, true])
+    assert.equal(await isRevoked(store, LOCAL), false)
+    const closed = await openServerStore(':memory:')
+    await closed.close()
+    assert.equal(await isRevoked(closed, alice), false)
   })
 
   test('of an admin are valid for all users, others only for their own', async () => {
