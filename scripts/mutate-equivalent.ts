@@ -565,6 +565,12 @@ const ROWS: readonly Row[] = [
     why: 'behind both ends nothing has changed, so no mark is set in any case',
   },
   {
+    file: 'src/doors/proxy/notices.ts',
+    line: "if (text === '') return",
+    texts: ['false'],
+    why: 'an empty piece adds nothing to an answer',
+  },
+  {
     file: 'src/doors/proxy/conversation.ts',
     line: 'for (let i = chain.length - 1; i >= 0; i--) {',
     texts: ['+'],

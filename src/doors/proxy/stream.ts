@@ -140,7 +140,7 @@ export class BodyReader {
     this.#attempt(() => {
       this.#readHeld()
       if (this.isStream) this.#event(this.#events.rest())
-      else if (this.#whole !== '') this.#readWhole(this.#whole)
+      else this.#readWhole(this.#whole)
     })
     this.#done(this.answer, this.#fault)
   }
