@@ -32,6 +32,8 @@ export function requestIn(message: Message | undefined): string | undefined {
 
 /** A request that only continues a conversation: a summary of the messages before it. */
 const CONTINUED = /^(?:This session is being continued from|# Context Checkpoint|Another language model started)/i
+/** The example that SWE-agent shows before the task. */
+const DEMONSTRATION = /^Here is a demonstration of how to correctly accomplish this task\./
 /** A command of the client, with no other text. */
 const BARE_COMMAND = /^\/[\w-]{1,40}\s*$/
 
@@ -48,11 +50,11 @@ export function typedIn(message: Message | undefined): string | undefined {
 
 /** Text that agents and benchmarks write before a request: a heading, or a fixed sentence. */
 const PREAMBLE =
-  /^(?:# AGENTS\.md instructions for [^\n]*|Consider the following PR description:|We're currently solving the following [^\n]{0,80}\. Here's the issue text:|ISSUE:|Implement the following plan:|#{1,6}(?= )|> ?[^\n]*(?:\n|$)|[*_`"]{1,3})\s*/
+  /^(?:# AGENTS\.md instructions for [^\n]*|Consider the following PR description:|We're currently solving the following [^\n]{0,80}\. Here's the issue text:|ISSUE:|Implement the following plan:|I've uploaded a [^\n]{0,300}\. Consider the following (?:issue|PR) description:|#{1,6}(?= )|> ?[^\n]*(?:\n|$)|[*_`"]{1,3})\s*/
 const MOST_PREAMBLES = 200
 const TAG = /^<([A-Za-z][\w-]{0,40})(?:\s[^>]{0,200})?>/
 /** Tags whose content is the request. */
-const SPOKEN = new Set(['pr_description', 'user_query', 'request', 'task'])
+const SPOKEN = new Set(['pr_description', 'issue_description', 'user_query', 'request', 'task'])
 
 /**
  * The first paragraph of a request, without text that agents put before it in the user's name; `undefined` if nothing
@@ -61,7 +63,7 @@ const SPOKEN = new Set(['pr_description', 'user_query', 'request', 'task'])
 export function titleIn(request: string): string | undefined {
   let text = request.trimStart()
   for (let times = 0; times < MOST_PREAMBLES; times++) {
-    if (CONTINUED.test(text) || BARE_COMMAND.test(text)) return undefined
+    if ([CONTINUED, DEMONSTRATION, BARE_COMMAND].some(pattern => pattern.test(text))) return undefined
     const rest = withoutTag(text).replace(PREAMBLE, '').trimStart()
     if (rest === text) break
     text = rest
@@ -76,6 +78,6 @@ function withoutTag(text: string): string {
   if (opening === undefined || name === undefined) return text
   const closing = `</${name}>`
   const end = text.indexOf(closing)
-  if (SPOKEN.has(name) || end < 0) return text.slice(opening.length).trimStart()
+  if (SPOKEN.has(name) || end < 0) return text.slice(opening.length, end < 0 ? undefined : end).trim()
   return text.slice(end + closing.length).trimStart()
 }

@@ -26,8 +26,8 @@ const MAX_EVENTS_ONE_BY_ONE = 100
 const EVENTS_PER_PORTION = 250
 /** Longer recordings are replayed only on request. */
 const MAX_REPLAYED_CALLS = 2000
-/** Raise it when a summary gets other fields or other sums: older summaries are then computed again. */
-const SUMMARY_VERSION = 5
+/** Raise it when a summary gets other fields, sums or titles: older summaries are then computed again. */
+const SUMMARY_VERSION = 6
 
 /** Facts about a session that are known before its ledger is read. */
 export type Timed = Pick<SessionInfo, 'id' | 'length' | 'model' | 'parent' | 'about'>

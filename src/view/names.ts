@@ -18,7 +18,10 @@ export function agentName(client: string): string {
   return (Object.hasOwn(AGENTS, client) ? AGENTS[client] : undefined) ?? client
 }
 
-/** `claude-opus-4-5-20251101` is opus-4-5. */
+/** `claude-opus-4-5-20251101` is opus-4-5, and `openai/gpt-5` is gpt-5. */
 export function modelName(model: string): string {
-  return model.replace(/^claude-(?=.)/, '').replace(/(?<=.)-20\d{6}$/, '')
+  return model
+    .replace(/^(?:[\w.-]+\/)*(?=.)/, '')
+    .replace(/^claude-(?=.)/, '')
+    .replace(/(?<=.)-20\d{6}$/, '')
 }

@@ -13,8 +13,13 @@ const CASES: [request: string, title: string | undefined][] = [
   ['<current_datetime>2026-06-24</current_datetime>\n\n# Task: Brainstorm a name', 'Task: Brainstorm a name'],
   [
     '<pr_description>\nConsider the following PR description:\nTIME_ZONE is not used\n</pr_description>',
-    'TIME_ZONE is not used\n</pr_description>',
+    'TIME_ZONE is not used',
   ],
+  [
+    "<uploaded_files>\n/repo\n</uploaded_files>\nI've uploaded a C code repository in the directory x__0.1. Consider the following issue description:\n\n<issue_description>\nponyc segfaults\n\nSteps\n</issue_description>\n\nCan you help me?",
+    'ponyc segfaults',
+  ],
+  ['Here is a demonstration of how to correctly accomplish this task.\nIt is included to show you …', undefined],
   ['> aider --lint\n> Models: x\nplease mend it', 'please mend it'],
   ['Implement the following plan:\n\n# Plan: Tree view', 'Plan: Tree view'],
   ['<div> is not closed in header.html', 'is not closed in header.html'],

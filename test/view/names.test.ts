@@ -14,5 +14,7 @@ test('known agents have their own spelling, ours is named after its persona, and
 test('models lose the name of their maker and the day of their release', () => {
   assert.equal(modelName('claude-opus-4-5-20251101'), 'opus-4-5')
   assert.equal(modelName('claude-sonnet-5'), 'sonnet-5')
-  for (const name of ['gpt-5.5', 'deepseek-v4-flash', 'claude-', '-20251101', '']) assert.equal(modelName(name), name)
+  assert.equal(modelName('openai/gpt-4.1-mini'), 'gpt-4.1-mini')
+  for (const name of ['gpt-5.5', 'deepseek-v4-flash', 'claude-', 'openai/', '-20251101', ''])
+    assert.equal(modelName(name), name)
 })
