@@ -74,5 +74,11 @@ test('each part is matched with its shown form, even if parts before it were dro
     states.map(state => state.edits.map(({ id }) => id)),
     [['e1'], [], ['e2']],
   )
+  const whole = edit('e3', 3, { type: 'range', from: 0, to: 2 })
+  const hidden = partStates(
+    { entry: 1, seq: 1, at: 0, message, shown: null, edits: ['e1', 'e2', 'e3'], pinned: false },
+    indexEdits([...edits, whole]).byId,
+  )
+  assert.ok(hidden.every(({ shown, hiddenBy }) => shown === null && hiddenBy === whole))
   await pal.close()
 })

@@ -133,7 +133,7 @@ describe('the page of a session', { skip }, () => {
     const { id } = await openSmall(web.pal)
     await page.goto(`${web.url}/#/sessions/${id}`)
     const verdict = page.getByRole('region', { name: 'Verdict' })
-    await verdict.getByText('Actual bill').waitFor()
+    await verdict.getByText('Estimated bill').waitFor()
     const { saved, lost, quotes } = await (await fetch(`${web.url}/sessions/${id}/verdict`)).json()
     const text = await verdict.innerText()
     if (quotes > 0) assert.ok(text.includes(`${lost} of ${quotes} later quote`), text)
@@ -272,15 +272,16 @@ describe('the page of a session', { skip }, () => {
     await touch.context().close()
   })
 
-  test('a long command does not make the page of a phone wider', async () => {
+  test('a long command makes neither the page of a phone nor the list of edits wider', async () => {
     const long = await web.pal.session('a-long-command', { model: 'claude-sonnet-4-5' })
     const input = { command: `git add ${'docs/a-long-name/'.repeat(12)}` }
     if (long.fold.entries.length === 0) {
       await long.append(
         { role: 'user', parts: [{ type: 'text', text: 'Commit it.' }] },
         { role: 'assistant', parts: [{ type: 'tool-call', id: 'c1', name: 'bash', input }] },
-        { role: 'tool', parts: [{ type: 'tool-result', id: 'c1', name: 'bash', output: 'done' }] },
+        { role: 'tool', parts: [{ type: 'tool-result', id: 'c1', name: 'bash', output: 'done '.repeat(40) }] },
       )
+      await long.apply([{ target: { type: 'part', entry: 2, part: 0 }, replacement: 'done', why: 'test' }])
     }
     const touch = await web.page('#/sessions/a-long-command', {
       viewport: { width: 390, height: 844 },
@@ -290,6 +291,13 @@ describe('the page of a session', { skip }, () => {
     await part(touch, 2).waitFor()
     assert.equal(await touch.evaluate('document.documentElement.scrollWidth'), 390)
     await touch.context().close()
+    await page.goto(`${web.url}/#/sessions/a-long-command`)
+    await page.getByRole('tab', { name: /Edits/ }).click()
+    const undo = button(page.locator('.edits li'), 'Undo')
+    await undo.waitFor()
+    const side = (await page.locator('.side').boundingBox())!
+    const box = (await undo.boundingBox())!
+    assert.ok(box.x + box.width <= side.x + side.width, 'the button is in view')
   })
 
   test('a part can be discarded, and a notice offers undo', async () => {
@@ -350,7 +358,7 @@ describe('the page of a session', { skip }, () => {
     await button(dialog, 'Use this summary').click()
     await page.getByLabel('Instead of entries 2–5').getByText('The agent read the report').waitFor()
     await page.getByLabel('Tokens by kind').getByText('Inserted').waitFor({ state: 'attached' })
-    await button(page.getByLabel('Instead of entries 2–5'), 'Undo').click()
+    await button(entry(page, 3), 'Undo for entries 2–5').click()
     await page.getByLabel('Instead of entries 2–5').waitFor({ state: 'detached' })
   })
 

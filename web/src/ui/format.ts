@@ -22,10 +22,10 @@ export function money(dollars: number): string {
   return `${sign}$${cents.format(size)}`
 }
 
-/** For single calls, which cost fractions of a cent. */
+/** For single calls: more digits for fractions of a cent. */
 export function price(dollars: number): string {
   const size = Math.abs(dollars)
-  if (size === 0 || size >= 0.1) return money(dollars)
+  if (size === 0 || size >= 0.01) return money(dollars)
   return `${dollars < 0 ? '−' : ''}$${size.toFixed(size >= 0.001 ? 4 : 6)}`
 }
 
@@ -54,16 +54,16 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** `3 min ago`; after a week the day, with its year if that is not the present one. */
+/** `3 min ago`; after a week the day, in another year the month. */
 export function ago(at: number, now: number): string {
   const passed = now - at
   if (passed < MINUTE) return 'just now'
   if (passed < HOUR) return `${Math.floor(passed / MINUTE)} min ago`
   if (passed < DAY) return `${Math.floor(passed / HOUR)} h ago`
   if (passed < 7 * DAY) return `${plural(Math.floor(passed / DAY), 'day')} ago`
-  const sameYear = new Date(at).getFullYear() === new Date(now).getFullYear()
-  const year = sameYear ? {} : { year: 'numeric' as const }
-  return new Date(at).toLocaleDateString('en', { day: 'numeric', month: 'short', ...year })
+  const isThisYear = new Date(at).getFullYear() === new Date(now).getFullYear()
+  const more = isThisYear ? { day: 'numeric' as const } : { year: 'numeric' as const }
+  return new Date(at).toLocaleDateString('en', { month: 'short', ...more })
 }
 
 export function dateTime(at: number): string {

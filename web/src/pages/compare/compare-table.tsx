@@ -8,7 +8,7 @@ import { Bar } from '../../ui/bar.tsx'
 import { Button } from '../../ui/button.tsx'
 import { DataTable, type Head } from '../../ui/data-table.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { count, money, percent, plural, tokens } from '../../ui/format.ts'
+import { count, fewer, money, percent, plural, tokens } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
 import { inOrder, LIMIT, nameOf } from './costs.ts'
 
@@ -114,7 +114,7 @@ function Decisions({ row, onClose }: { row: Costs; onClose(): void }) {
           <li key={call}>
             <b>call {call}</b>
             <span className="dim">
-              {plural(edits, 'edit')}, {tokens(saved)} tokens
+              {plural(edits, 'edit')}, {fewer(saved)}
             </span>
             <InlineText text={text} />
           </li>

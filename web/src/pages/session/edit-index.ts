@@ -57,6 +57,8 @@ export type PartState = {
   shown: Part | null
   /** The edits in force inside this part. */
   edits: EditState[]
+  /** The edit that hides the whole entry, often with others. */
+  hiddenBy?: EditState | undefined
 }
 
 /**
@@ -65,11 +67,12 @@ export type PartState = {
  */
 export function partStates(entry: Entry, byId: ReadonlyMap<string, EditState>): PartState[] {
   const own = entry.edits.flatMap(id => byId.get(id) ?? [])
+  const hiddenBy = own.findLast(({ target }) => target.type !== 'part')
   const left = [...(entry.shown?.parts ?? [])]
   return entry.message.parts.map((original, index) => {
     const edits = own.filter(({ target }) => target.type === 'part' && target.part === index)
     if (entry.shown === undefined) return { index, original, shown: original, edits }
-    if (entry.shown === null) return { index, original, shown: null, edits }
+    if (entry.shown === null) return { index, original, shown: null, edits, hiddenBy }
     const next = left[0]
     const isShown = next !== undefined && (edits.length === 0 || isOf(next, index, byId))
     if (isShown) left.shift()

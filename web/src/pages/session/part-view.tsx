@@ -11,11 +11,11 @@ import { useResource } from '../../resource.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextDiff } from '../../ui/diff.tsx'
 import { Failure } from '../../ui/failure.tsx'
-import { count, dateTime, money } from '../../ui/format.ts'
+import { count, dateTime, money, plural } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
 import { kindStyle } from '../../ui/tone.ts'
 import { useSteering } from './actions.ts'
-import { authorName, type PartState } from './edit-index.ts'
+import { authorName, type PartState, placeName } from './edit-index.ts'
 import { KIND_NAMES, type KindGroup } from './kinds.ts'
 import { PartContent } from './part-content.tsx'
 import { isBookkeeping, plainReason } from './reasons.ts'
@@ -66,7 +66,7 @@ export const PartView = memo(function PartView(props: PartViewProps) {
       </header>
       {isEdited && (
         <div className="part-tools">
-          <UndoLast edits={edits} />
+          <UndoLast {...state} />
           <Faces face={face} hidden={shown === null} onFace={setFace} />
           {tools}
         </div>
@@ -126,13 +126,13 @@ function Worth({ edits }: { edits: readonly EditState[] }) {
   return dollars < 0.005 ? null : <span className="badge badge-good">{money(dollars)} saved</span>
 }
 
-function UndoLast({ edits }: { edits: readonly EditState[] }) {
+function UndoLast({ edits, hiddenBy }: PartState) {
   const { actions } = useSteering()
-  const last = realOf(edits.filter(({ active }) => active)).at(-1)
+  const last = hiddenBy ?? realOf(edits.filter(({ active }) => active)).at(-1)
   if (!last) return null
   return (
     <Button kind="plain" small title={plainReason(last.why)} onClick={() => actions.undo(last.id)}>
-      Undo
+      {hiddenBy ? `Undo for ${placeName(hiddenBy)}` : 'Undo'}
     </Button>
   )
 }
@@ -265,5 +265,5 @@ function History({ session, entry, part }: { session: string; entry: number; par
 
 export function saved(own: number, scale: number): string {
   const tokens = Math.round(own * scale)
-  return tokens >= 0 ? `${count(tokens)} tokens saved` : `${count(-tokens)} tokens added`
+  return tokens >= 0 ? `${plural(tokens, 'token')} saved` : `${plural(-tokens, 'token')} added`
 }

@@ -2,7 +2,7 @@
 import { useState } from 'react'
 import type { Summary, Verdict, Would } from '../../api-types.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { count, money, percent, plural, tokens } from '../../ui/format.ts'
+import { count, fewer, money, percent, plural, tokens } from '../../ui/format.ts'
 import { Info } from '../../ui/info.tsx'
 import { InlineText } from '../../ui/text.tsx'
 import { useSteering } from './actions.ts'
@@ -76,13 +76,16 @@ function Facts({ verdict, summary }: { verdict: Verdict; summary: Summary }) {
     <dl className="facts">
       <div>
         <dt>
-          Actual bill
+          {estimated === calls ? 'Estimated bill' : 'Actual bill'}
           <Info text="Input, cache and output as reported by the provider for each call, at list prices; calls without a report are estimated." />
         </dt>
         <dd>
           {money(billed)}
-          {estimated > 0 && (
-            <span>{estimated === calls ? 'estimated' : `${count(estimated)} of ${count(calls)} calls estimated`}</span>
+          {estimated > 0 && estimated < calls && (
+            <span>
+              {' '}
+              {count(estimated)} of {plural(calls, 'call')} estimated
+            </span>
           )}
         </dd>
       </div>
@@ -190,7 +193,7 @@ function WouldDialog({ would, bars, onClose, onOpen }: WouldProps & { onClose():
               <InlineText text={plainReason(edit.why)} />
             </span>
             <span className="dim">
-              at call {count(edit.call)}, {tokens(edit.saved * scale)} tokens
+              at call {count(edit.call)}, {fewer(edit.saved * scale)}
             </span>
           </li>
         ))}

@@ -197,7 +197,7 @@ function OwnSessions() {
   return (
     <section className="welcome-own card" aria-label="Your own sessions">
       <Button kind="primary" disabled={busy} onClick={look}>
-        {busy ? 'Reading …' : 'Import your own last session'}
+        {busy ? 'Reading …' : 'Look at your own last session'}
       </Button>
       <p className="dim">
         {agentName(last.agent)}, {ago(last.at, Date.now())}. {plural(sessions, 'session')} found on this machine (
