@@ -39,7 +39,8 @@ export const PartView = memo(function PartView(props: PartViewProps) {
   const { session, entry, role, state, group, label, marks } = props
   const { original, shown, edits, index } = state
   const isEdited = shown !== original
-  const [face, setFace] = useState<Face>('shown')
+  const [chosen, setFace] = useState<Face>('shown')
+  const face = isEdited ? chosen : 'shown'
   const [why, setWhy] = useState(false)
   const [isFolded, setFolded] = useState(role === 'system')
   const classes = ['part', isEdited && 'part-edited', shown === null && 'part-hidden']

@@ -5,7 +5,7 @@ import type { TimelineCall, Turn } from '../../api-types.ts'
 import { useResource } from '../../resource.ts'
 import { hrefOf } from '../../route.ts'
 import { Button } from '../../ui/button.tsx'
-import { count, dateTime, money, plural, price, tokens } from '../../ui/format.ts'
+import { count, dateTime, money, plural, tokens } from '../../ui/format.ts'
 import { InlineText } from '../../ui/text.tsx'
 import { kindStyle } from '../../ui/tone.ts'
 import { groupOf } from './kinds.ts'
@@ -133,7 +133,7 @@ function Steps({ session, turn, onOpen }: { session: string; turn: Turn; onOpen(
             <button type="button" className="step" onClick={() => onOpen(step.entry)} title={dateTime(step.at)}>
               <span>call {count(step.call)}</span>
               {step.cacheLost && <span className="badge badge-bad">cache lost</span>}
-              <span className="turn-sum">{price(step.dollars)}</span>
+              <span className="turn-sum">{money(step.dollars)}</span>
             </button>
             {step.tools.map(tool => (
               <button
@@ -172,7 +172,7 @@ function Steps({ session, turn, onOpen }: { session: string; turn: Turn; onOpen(
                   <InlineText text={agent.title || agent.session} />
                 </span>
                 {agent.errors > 0 && <span className="problem">{plural(agent.errors, 'error')}</span>}
-                <span className="turn-sum">{price(agent.dollars)}</span>
+                <span className="turn-sum">{money(agent.dollars)}</span>
               </a>
             </li>
           ))}
