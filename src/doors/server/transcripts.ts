@@ -208,7 +208,9 @@ export function costsOf(policy: string, outcome: Outcome, base: Outcome, timelin
         SERIES,
       ),
     },
-    decisions: decisions.slice(0, DECISIONS).map(({ call, ...rest }) => ({ call: call + 1, ...rest })),
+    decisions: decisions.slice(0, DECISIONS).map(({ call, saved: tokens, ...rest }) => {
+      return { call: call + 1, saved: timeline.theirs(tokens), ...rest }
+    }),
   }
 }
 

@@ -276,6 +276,14 @@ test('a comparison has the data for its plots', async () => {
   }
   assert.deepEqual(policies[0].decisions, [])
   assert.ok(policies[1].decisions.length > 0)
+  const { list } = await get('/sessions/compared/would?policy=stale-output')
+  const { scale } = await get('/sessions/compared/map')
+  assert.notEqual(scale, 1, 'this provider counts other tokens than we do')
+  for (const { call: at, saved } of policies[1].decisions) {
+    const own = list.filter((edit: { call: number }) => edit.call === at)
+    const ours = own.reduce((sum: number, edit: { saved: number }) => sum + edit.saved, 0)
+    assert.equal(saved, Math.round(ours * scale), `call ${at}, in the tokens of the provider`)
+  }
 })
 
 test('policies and users are listed', async () => {
