@@ -22,7 +22,7 @@ export const PALETTE = [
 const MAX_NAMES = 5
 const OTHERS = 'other'
 const MOST_BARS = 45
-const DAY_MS = 86_400_000
+export const DAY_MS = 86_400_000
 const [HEIGHT, LEFT, TOP, BOTTOM] = [190, 48, 8, 24]
 /** Drawn in two widths, so that letters keep their size and nothing scrolls; the style shows one of them. */
 const SIZES = { desk: 1024, phone: 362 } as const
@@ -56,7 +56,7 @@ export function dayBars(sessions: readonly SessionReport[], nameOf: NameOf, titl
 }
 
 /** Noon of a day: days differ in length when clocks change, but noon is always in the right day. */
-function noonOf(at: number): number {
+export function noonOf(at: number): number {
   const date = new Date(at)
   return new Date(date.getFullYear(), date.getMonth(), date.getDate(), 12).getTime()
 }

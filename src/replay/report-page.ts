@@ -13,7 +13,7 @@ import { sum } from './account.ts'
 import { type Habit, worstHabits } from './habits.ts'
 import { escapeXml } from './plot.ts'
 import { billsBy, type NamedBill, type SessionReport, totalRent, totalsOf } from './report.ts'
-import { dayBars, PALETTE } from './report-days.ts'
+import { DAY_MS, dayBars, noonOf, PALETTE } from './report-days.ts'
 import { REPORT_STYLE } from './report-style.ts'
 
 export type PageOptions = {
@@ -58,7 +58,7 @@ ${[
 function header(sessions: readonly SessionReport[], { hidesNames, left = 0 }: PageOptions): string {
   const times = sessions.flatMap(({ bill }) => bill.map(({ at }) => at)).filter(at => at > 0)
   const [first, last] = [min(times), max(times)]
-  const span = times.length === 0 ? 0 : Math.round((last - first) / DAY_MS) + 1
+  const span = times.length === 0 ? 0 : Math.round((noonOf(last) - noonOf(first)) / DAY_MS) + 1
   const { projects, agents } = billsBy(sessions)
   const dates = times.length === 0 ? '' : `${dateOf(first)} to ${dateOf(last)} · `
   const counts = [
@@ -203,8 +203,6 @@ function footer(sessions: readonly SessionReport[]): string {
   const assumed = [...new Set(sessions.flatMap(one => one.assumed))].map(text => ` ${escapeXml(text)}.`).join('')
   return `<section class="dim small"><p>The cost of a session is what the provider reported for input, cache and output of each call, at the list prices of ${PRICES_AS_OF}.${estimated}${assumed} What <code>thrifty</code> would have saved is the difference between two replays with our cost model. A replay cannot react: an agent that saw less might have acted differently.</p></section>`
 }
-
-const DAY_MS = 86_400_000
 
 function dateOf(at: number): string {
   return new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric' })

@@ -84,6 +84,17 @@ test('without names it has no name of a project, file, server or request', async
   assert.ok(Math.abs(totalRent(hidden).dollars - totalRent(reports).dollars) < 1e-9)
 })
 
+test('names as many days as its dates include, whatever the hour', async () => {
+  const report = await reportOn(recorded('one'), given)
+  const from = (first: Date, last: Date) => {
+    const bill = [first, last].map(at => ({ ...report.bill[0]!, at: at.getTime() }))
+    return /<h1>(.*?)<\/h1>/.exec(toHtml([{ ...report, bill }]))![1]
+  }
+  assert.equal(from(new Date(2026, 2, 1, 8), new Date(2026, 2, 26, 23)), 'What 26 days of agents cost')
+  assert.equal(from(new Date(2026, 2, 1, 23), new Date(2026, 2, 2, 1)), 'What 2 days of agents cost')
+  assert.equal(from(new Date(2026, 2, 1, 1), new Date(2026, 2, 1, 23)), 'What a day of agents cost')
+})
+
 test('long periods are grouped by week', async () => {
   assert.match(toHtml([await reportOn(recorded('long', { days: 120 }), given)]), /by day and project, by week/)
   assert.doesNotMatch(toHtml([await reportOn(recorded('short'), given)]), /by week/)
