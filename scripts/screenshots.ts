@@ -94,7 +94,7 @@ async function tab(page: Page, name: string, shows: string): Promise<void> {
 }
 
 async function replayed(page: Page): Promise<void> {
-  await page.getByText('This is the setting in force.').waitFor()
+  await page.getByText('This is the current setting.').waitFor()
 }
 
 async function listed(page: Page): Promise<void> {

@@ -275,8 +275,6 @@ describe('strings of JSON', () => {
 /** Files where no key comes from outside: they parse only strings, our own files, or text that we have written. */
 const OWN = [
   'agent/demo-model.ts',
-  'doors/cli/main.ts',
-  'doors/mcp/mcp.ts',
   'doors/proxy/injection.ts',
   'doors/terminal/history.ts',
   'memory/dolt-server.ts',

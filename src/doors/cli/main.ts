@@ -6,6 +6,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { packageVersion } from '../../files/package-version.ts'
 import { databaseUrl } from '../../ledger/postgres/database.ts'
 import { homeIn } from '../../model/defaults.ts'
 import { ERROR_CODES, isPalimpsestError, messageOf, ofSystem, PalimpsestError } from '../../model/errors.ts'
@@ -37,7 +38,7 @@ export async function runCli(argv: readonly string[], io: Io, commands = COMMAND
 }
 
 async function dispatch({ command, args, values }: Parsed, io: Io, commands: Commands): Promise<number> {
-  if (values['version']) return say(io, `${versionOf()}\n`)
+  if (values['version']) return say(io, `${packageVersion()}\n`)
   if (values['help'] && command) return say(io, commandHelp(command))
   if (!command) {
     if (values['help']) return say(io, overview(commands))
@@ -236,9 +237,4 @@ function stackOf(error: Error): string {
 function say(io: Io, text: string): number {
   io.stdout.write(text)
   return 0
-}
-
-function versionOf(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
-  return String(version)
 }

@@ -7,7 +7,6 @@
  * here, and the journal of file reads and writes is in that session's ledger.
  */
 
-import { readFileSync } from 'node:fs'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
@@ -23,6 +22,7 @@ import {
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { FileJournal } from '../../files/journal.ts'
+import { packageVersion } from '../../files/package-version.ts'
 import type { Files } from '../../files/store.ts'
 import { isPalimpsestError } from '../../model/errors.ts'
 import type { Palimpsest } from '../../session/engine.ts'
@@ -73,8 +73,6 @@ export type McpOptions = {
   seesSessions?: boolean
   now?: () => number
 }
-
-const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
 
 /** The session of a client that names none. */
 const OWN_SESSION = 'mcp'
@@ -155,7 +153,7 @@ function buildServer(given: McpOptions, { contextOf, follow }: Inside): Server {
   const options = { ...given, tools: groups }
   const tools = new Map(toolsIn(groups).map(tool => [tool.name, tool]))
   const server = new Server(
-    { name: 'palimpsest', title: 'Palimpsest', version: String(version) },
+    { name: 'palimpsest', title: 'Palimpsest', version: packageVersion() },
     { capabilities: { tools: {}, resources: {}, prompts: {} }, instructions: guideTo(groups) },
   )
   const ask = <T>(give: () => Promise<T>): Promise<T> => {

@@ -11,6 +11,7 @@ import { getRequestListener } from '@hono/node-server'
 import { Hono } from 'hono'
 import { methodNotAllowed } from 'hono/method-not-allowed'
 import type { AgentDesk } from '../../agent/desk.ts'
+import { packageVersion } from '../../files/package-version.ts'
 import type { Files } from '../../files/store.ts'
 import type { Memory } from '../../memory/memory.ts'
 import { workspaceIn } from '../../memory/workspace.ts'
@@ -93,7 +94,6 @@ export type ServerOptions = {
   agent?: AgentDesk
   /** The events of all servers that share a database. Closed with the server. */
   outbox?: Outbox | undefined
-  version?: string
   clock?: () => number
   log?: (line: string) => void
 }
@@ -162,7 +162,7 @@ export function createServer(options: ServerOptions): Server {
     log,
   }
   const routes = [...allRoutes, ...docsRoutes(() => document)]
-  const document = toDocument(routes, { version: options.version ?? '0', requireToken })
+  const document = toDocument(routes, { version: packageVersion(), requireToken })
   const app = createApp(routes, mount, context)
   const mountedAt = finderOf(routes, mount)
   const stop = watch({ pal, memory, hub, desk, timelines, agent, log })

@@ -38,6 +38,8 @@ test('the web UI has the types of this document (node scripts/build-api-types.ts
 test('the page names every route, runs no script and loads nothing', async () => {
   const { text, headers } = await call('GET', '/docs')
   for (const { path } of OPERATIONS) assert.ok(text.includes(`<code>${path}</code>`), path)
+  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8'))
+  assert.ok(text.includes(`Palimpsest <span class="dim">${version}</span>`), 'with the version of the package')
   assert.doesNotMatch(text, /<script|\son\w+=|javascript:|https?:\/\//)
   const policy = headers.get('content-security-policy') ?? ''
   assert.match(policy, /default-src 'none'/)

@@ -275,14 +275,17 @@ describe('the page of a session', { skip }, () => {
     await touch.context().close()
   })
 
-  test('a long command makes neither the page of a phone nor the list of edits wider', async () => {
+  test('a long command or path leaves everything in view', async () => {
     const long = await web.pal.session('a-long-command', { model: 'claude-sonnet-4-5' })
     const input = { command: `git add ${'docs/a-long-name/'.repeat(12)}` }
+    const written = { path: `${'src/components/ConfigEditor/'.repeat(4)}styles.css`, content: 'x' }
     if (long.fold.entries.length === 0) {
       await long.append(
         { role: 'user', parts: [{ type: 'text', text: 'Commit it.' }] },
         { role: 'assistant', parts: [{ type: 'tool-call', id: 'c1', name: 'bash', input }] },
         { role: 'tool', parts: [{ type: 'tool-result', id: 'c1', name: 'bash', output: 'done '.repeat(40) }] },
+        { role: 'assistant', parts: [{ type: 'tool-call', id: 'c2', name: 'write_file', input: written }] },
+        { role: 'tool', parts: [{ type: 'tool-result', id: 'c2', name: 'write_file', output: 'written' }] },
       )
       await long.apply([{ target: { type: 'part', entry: 2, part: 0 }, replacement: 'done', why: 'test' }])
     }
@@ -293,6 +296,10 @@ describe('the page of a session', { skip }, () => {
     })
     await part(touch, 2).waitFor()
     assert.equal(await touch.evaluate('document.documentElement.scrollWidth'), 390)
+    await touch.getByRole('tab', { name: 'Files' }).click()
+    const path = touch.getByRole('button', { name: written.path })
+    const end = await path.evaluate(element => element.getBoundingClientRect().right)
+    assert.ok(end <= 390, `the path ends at ${end}`)
     await touch.context().close()
     await page.goto(`${web.url}/#/sessions/a-long-command`)
     await page.getByRole('tab', { name: /Edits/ }).click()

@@ -49,7 +49,7 @@ describe('settings', { skip }, () => {
   test('can be set for one agent, and reset', async () => {
     const page = await web.page('#/settings')
     await page.getByLabel('How much is kept for palimpsest:default').selectOption('more')
-    const row = page.getByRole('row', { name: /palimpsest:default/ })
+    const row = page.getByRole('row', { name: /^Agent Palimpsest/ })
     await row.getByText('palimpsest.json').waitFor()
     assert.deepEqual(written().byAgent, { 'palimpsest:default': { keep: 'more' } })
     await row.getByRole('button', { name: /^Reset/ }).click()

@@ -1,5 +1,6 @@
 /** The planner and the knob of each agent and each project. */
 
+import { agentName } from '../../../../src/view/names.ts'
 import type { Named, Setting, Settings } from '../../api-types.ts'
 import { Button } from '../../ui/button.tsx'
 import { DataTable, type Head } from '../../ui/data-table.tsx'
@@ -85,8 +86,8 @@ function Row({ group, name, sessions, settings, change, knobs, policies }: RowPr
     <tr>
       <th scope="row">
         <span className="dim">{label}</span>{' '}
-        <b>
-          <InlineText text={name} />
+        <b title={name}>
+          <InlineText text={group === 'byAgent' ? agentName(name) : name} />
         </b>
         {sessions > 0 && <span className="dim settings-count">{plural(sessions, 'session')}</span>}
       </th>
