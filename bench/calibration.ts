@@ -1,8 +1,8 @@
 /**
  * The cost model against the bill: `npm run bench:calibration -- DIR`. For every session of a folder with at least 15
- * calls and usage reported by the provider: the predicted cost of its input divided by the billed one, per session and
- * per call, and the causes of the difference. Writes the tables of docs/benchmarks.md; `--json FILE` writes every
- * session.
+ * calls and usage reported by a provider that charges for it: the predicted cost of its input divided by the billed
+ * one, per session and per call, and the causes of the difference. Writes the tables of docs/benchmarks.md; `--json
+ * FILE` writes every session.
  *
  * Output is left out: its cost follows from a reported number, so it is predicted exactly.
  */
@@ -60,7 +60,7 @@ async function calibrationsIn(path: string, name: string): Promise<Calibrated[]>
   try {
     const { format, sessions } = await readTranscript(path)
     const found = sessions.filter(({ usage }) => usage.length > 0).map(session => calibrate(session, name, format))
-    return (await Promise.all(found)).filter(({ calls }) => calls >= MIN_CALLS)
+    return (await Promise.all(found)).filter(({ calls, billedUsd }) => calls >= MIN_CALLS && billedUsd > 0)
   } catch (error) {
     if (isPalimpsestError(error)) return []
     throw error
