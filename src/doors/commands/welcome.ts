@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import type { FoundFile, OwnSession } from '../../formats/transcripts/find-sessions.ts'
 import { amount } from '../../model/text.ts'
 import type { Pricing, SessionReport } from '../../replay/report.ts'
+import { agentName } from '../../view/names.ts'
 import { type Context, defineCommand, type Report } from '../terminal/command.ts'
 import { askKey } from '../terminal/confirm.ts'
 import { createPaint, type Paint, printable, timeOf, wantsColour } from '../terminal/output.ts'
@@ -63,7 +64,7 @@ async function look(env: Context['io']['env'], pricing: Pricing): Promise<Seen> 
   const agents = [...names]
     .map(name => ({
       name,
-      title: AGENTS[name]?.title ?? name,
+      title: AGENTS[name]?.title ?? agentName(name),
       sessions: counts.get(name) ?? 0,
       isHere: findProgram(name, env) !== undefined,
     }))
@@ -152,7 +153,7 @@ function* lines({ agents, last }: Seen, { steps, program, paint }: Told): Genera
   const when = last.at > 0 ? `, ${timeOf(last.at)}` : ''
   yield last.isSample
     ? `No agent has a session here yet, so this is the sample: ${amount(calls, 'call')} of ${printable(last.model)}.`
-    : `The last session: ${last.format}${where}${when}, ${amount(calls, 'call')} of ${printable(last.model)}.`
+    : `The last session: ${agentName(last.format)}${where}${when}, ${amount(calls, 'call')} of ${printable(last.model)}.`
   const share = billedUsd > 0 ? Math.round((100 * savedUsd) / billedUsd) : 0
   const kept =
     evidence.quotes > 0

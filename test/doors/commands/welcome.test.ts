@@ -46,6 +46,8 @@ test('with a session, it shows what the session cost', async () => {
   assert.equal(last.project, '/shop')
   assert.ok(last.billedUsd >= 3, `${last.billedUsd}`)
   assert.deepEqual(next[0].command, ['import', file])
+  const said = await spawnCli([], { env, cwd: folder })
+  assert.match(said.stdout, /^The last session: Claude Code in \/shop, .*, 1 call of claude-sonnet-4-5\.$/m)
 })
 
 test('a missing agent can be installed, a mistyped option is reported, and suggested commands can be typed as printed', async () => {
