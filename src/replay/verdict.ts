@@ -10,6 +10,7 @@ import type { EditWorth, Verdict } from '../view/figures.ts'
 import { applyEvent, createFold, peek } from '../view/fold.ts'
 import { Timeline } from '../view/timeline.ts'
 import { summaryOf } from '../view/totals.ts'
+import { assumedPrices } from './account.ts'
 import { findQuotes } from './measure/evidence.ts'
 import { Meter } from './measure/measure.ts'
 import type { Outcome, Recorded } from './measure/policies.ts'
@@ -31,6 +32,7 @@ export async function verdictOf(timeline: Timeline, events: readonly Placed[]): 
     calls,
     copied: timeline.calls.length - calls,
     estimated: money.estimated,
+    assumed: assumedPrices([timeline]),
     ...(await quotesIn(timeline, events)),
     cacheLost,
     parts: billPartsOf(timeline),

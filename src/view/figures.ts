@@ -37,6 +37,8 @@ export type Verdict = {
   /** The number of calls, and how many of them the provider did not report. */
   calls: number
   estimated: number
+  /** What is assumed of models without a known price. */
+  assumed: string[]
   /** Calls at the beginning that were paid in the session it came from. */
   copied: number
   /** Passages of tool results that the agent quoted later, and how many of them were out of view by then. */

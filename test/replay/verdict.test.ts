@@ -20,6 +20,7 @@ test('the verdict, the turns and the summary of a session have the same sums', a
   const verdict = await verdictOf(timeline, events)
   const { money, calls, turns: asked } = summaryOf(timeline)
   assert.equal(verdict.billed, money.with)
+  assert.deepEqual(verdict.assumed, [], 'the price of its model is known')
   assert.equal(verdict.saved, money.saved)
   assert.ok(verdict.quotes > 0 && verdict.lost >= 0 && verdict.lost <= verdict.quotes)
   assert.equal(verdict.cacheLost.edit ?? 0, timeline.calls.filter(({ miss }) => miss?.kind === 'edit').length)

@@ -588,6 +588,7 @@ export type Verdict = {
   calls: number
   copied: number
   estimated: number
+  assumed: Array<string>
   quotes: number
   lost: number
   cacheLost: Record<string, number>

@@ -30,6 +30,7 @@ const verdict = defineRoute({
     calls: z.number(),
     copied: z.number().describe('Calls at the beginning that were paid in the session it came from.'),
     estimated: z.number().describe('Calls without a report of the provider.'),
+    assumed: z.array(z.string()).describe('A sentence for each model without a known price.'),
     quotes: z.number().describe('Passages of tool results that the agent quoted later.'),
     lost: z.number().describe('Those of them that were out of view when they were quoted.'),
     cacheLost: z.partialRecord(LossCause, z.number()).describe('How often the cache was lost, by cause.'),

@@ -141,6 +141,18 @@ describe('the page of a session', { skip }, () => {
     assert.doesNotMatch(text, /-\d+ tokens/)
   })
 
+  test('the page names the price that is taken for an unknown model', async () => {
+    const unknown = await web.pal.session('unknown-model', { model: 'somebody/unknown-1' })
+    if (unknown.fold.entries.length === 0) {
+      await unknown.append(
+        { role: 'user', parts: [{ type: 'text', text: 'Hello.' }] },
+        { role: 'assistant', parts: [{ type: 'text', text: 'Hello.' }] },
+      )
+    }
+    await page.goto(`${web.url}/#/sessions/unknown-model`)
+    await page.getByText('The price of somebody/unknown-1 is not known; it is priced as claude-').waitFor()
+  })
+
   test('the system prompt is collapsed, and can be opened', async () => {
     await part(page, 0).getByRole('button', { name: 'Show the system prompt' }).click()
     await part(page, 0).getByText('You are a careful engineer').waitFor()

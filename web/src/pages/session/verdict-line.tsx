@@ -26,6 +26,11 @@ export function VerdictLine({ verdict, summary, would, bars, onOpen }: VerdictPr
       {would && <WouldLine {...{ would, bars, onOpen }} />}
       <MoneyBar {...verdict} />
       <Facts verdict={verdict} summary={summary} />
+      {verdict.assumed.map(text => (
+        <p key={text} className="notice notice-warn">
+          <InlineText text={text} />.
+        </p>
+      ))}
     </section>
   )
 }
@@ -132,6 +137,7 @@ function Facts({ verdict, summary }: { verdict: Verdict; summary: Summary }) {
 
 function tokensNote({ raw, shown }: Summary['tokens']): string {
   if (raw === shown) return 'all shown'
+  if (raw > shown && tokens(raw) === tokens(shown)) return `${tokens(raw - shown)} fewer than the original`
   return raw > shown ? `of ${tokens(raw)}` : `${tokens(shown - raw)} more than the original`
 }
 
