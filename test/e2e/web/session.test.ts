@@ -150,7 +150,10 @@ describe('the page of a session', { skip }, () => {
       )
     }
     await page.goto(`${web.url}/#/sessions/unknown-model`)
-    await page.getByText('The price of somebody/unknown-1 is not known; it is priced as claude-').waitFor()
+    const note = page.getByText('The price of somebody/unknown-1 is not known; it is priced as claude-')
+    await note.waitFor()
+    const ground = await note.evaluate(element => getComputedStyle(element.closest('.notice')!).backgroundColor)
+    assert.notEqual(ground, 'rgba(0, 0, 0, 0)', 'it stands out, on a page that was opened first')
   })
 
   test('the system prompt is collapsed, and can be opened', async () => {

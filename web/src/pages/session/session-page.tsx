@@ -40,6 +40,7 @@ import { SessionHead } from './session-head.tsx'
 import { TimelineTab } from './timeline-tab.tsx'
 import { TurnTree } from './turn-tree.tsx'
 import { WhyTab } from './why-tab.tsx'
+import '../../ui/notice.css'
 import './session.css'
 import './conversation.css'
 
