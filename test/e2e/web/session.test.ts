@@ -139,6 +139,9 @@ describe('the page of a session', { skip }, () => {
     if (quotes > 0) assert.ok(text.includes(`${lost} of ${quotes} later quote`), text)
     assert.match(text, saved >= 0.005 ? /^Saved \$/ : /^(Cost|Edits cost) /)
     assert.doesNotMatch(text, /-\d+ tokens/)
+    await verdict.getByRole('button', { name: 'What this means' }).first().click()
+    const told = (await verdict.getByRole('tooltip').first().boundingBox())!
+    assert.ok(told.x >= 0, `the explanation begins at ${told.x}`)
   })
 
   test('the page names the price that is taken for an unknown model', async () => {
