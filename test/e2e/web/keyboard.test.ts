@@ -75,6 +75,30 @@ describe('keyboard and phone', { skip }, () => {
     }
     assert.deepEqual(web.problems, [])
   })
+
+  test('every page fits a small window, and the list fills it', async () => {
+    for (const width of [920, 1024]) {
+      for (const hash of ['#/sessions', `#/sessions/${SAMPLE}`, `#/sessions/${SAMPLE}/compare`, '#/settings']) {
+        const page = await web.page(hash, { viewport: { width, height: 900 } })
+        await page
+          .getByText(/\$0\.\d\d/)
+          .first()
+          .waitFor()
+        assert.equal(await page.evaluate('document.documentElement.scrollWidth'), width, hash)
+        if (hash === '#/sessions') {
+          const end = async (place: Locator) => {
+            const box = (await place.boundingBox())!
+            return Math.round(box.x + box.width)
+          }
+          const table = page.locator('table.sessions')
+          assert.equal(await end(table.locator('.session-used')), (await end(table)) - 1, 'no column is empty')
+          const title = (await table.locator('.session-name').boundingBox())!
+          assert.ok(title.width > 150, `the title has ${title.width} pixels of ${width}`)
+        }
+        await page.close()
+      }
+    }
+  })
 })
 
 /** The map has the parts in order; Enter jumps to the selected one. */

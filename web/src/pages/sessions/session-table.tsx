@@ -59,9 +59,12 @@ export function SessionTable({ rows, wanted, onRename }: TableProps) {
             <Fragment key={row.id}>
               {isFirst && (
                 <tr className="session-group">
-                  <th colSpan={COLUMNS.length} scope="colgroup">
+                  <th colSpan={COLUMNS.length - 2} scope="colgroup">
                     {group}
                   </th>
+                  {/* Hidden with their columns, so that the row is never wider than the table. */}
+                  <td className="column-agent" />
+                  <td className="column-spark" />
                 </tr>
               )}
               <FamilyRows family={row} now={now} onRename={onRename} />
@@ -202,7 +205,10 @@ function Row({ row, sums, now, onRename, nested, children }: RowProps) {
       {sums && summary ? (
         <Numbers sums={sums} summary={summary} />
       ) : (
-        <td className="dim session-waiting" colSpan={4} aria-busy="true" />
+        <>
+          <td className="dim session-waiting" colSpan={3} aria-busy="true" />
+          <td className="column-spark" />
+        </>
       )}
       <td className="number dim session-used" title={dateTime(used)}>
         {live ? <span className="live">now</span> : ago(used, now)}
