@@ -406,7 +406,7 @@ describe('the page of a session', { skip }, () => {
     assert.ok((await hit.locator('mark').count()) > 0)
     await hit.click()
     await page.waitForURL(/entry=7/)
-    assert.equal(await entry(page, 7).isVisible(), true)
+    await entry(page, 7).waitFor()
   })
 
   test('the calls are plotted, and a click on a plot selects the call', async () => {
