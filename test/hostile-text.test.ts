@@ -32,8 +32,10 @@ import { toOpenAIResponses } from '../src/formats/adapters/openai-responses.ts'
 import { splitJsonValues, valuesInLine } from '../src/formats/transcripts/json-values.ts'
 import { diffTexts, hiddenIn, reveal } from '../src/memory/diff.ts'
 import { readMessage } from '../src/memory/dolt-names.ts'
+import { duplicatesOf } from '../src/memory/facts.ts'
 import { readFrontMatter } from '../src/memory/front-matter.ts'
 import { mergeTexts } from '../src/memory/proposals.ts'
+import type { Block } from '../src/memory/store.ts'
 import { parseJson } from '../src/model/json.ts'
 import { normalizePath } from '../src/model/paths.ts'
 import { placesOf, splitBy } from '../src/model/search.ts'
@@ -208,6 +210,25 @@ test('texts of lines that are alike are merged or shown in a bounded time', () =
       const merge = () => mergeTexts(body(`q\n${all}`), body(`p\n${all}b`), body(`c\n${all}`))
       assert.ok(timeOf(merge) < 2 * SHORT_MS, `${lines} lines like ${line(1)}`)
     }
+  }
+})
+
+test('the facts of a proposal are compared with long blocks in a bounded time', () => {
+  const words = ['tea', 'node', 'bonn', 'tests', 'commit', 'monday', 'algebra', 'format']
+  const lines: ((i: number) => string)[] = [
+    i => `word${i} is not like line${i}`,
+    i => words.map((_, at) => `${words[(i + at) % 8]}${i % 200}`).join(' '),
+    i => words.map((_, at) => words[(i + at) % 8]).join(' '),
+    i => `- ${words.join(' ')} ${words.join(i % 9 ? '.' : '/')}${i}`,
+  ]
+  for (const line of lines) {
+    const [some, others] = [0, 1].map(from => {
+      const all = Array.from({ length: 2000 }, (_, i) => `${line(2 * i + from)}\n`)
+      return all.join('').slice(0, 100_000)
+    })
+    const blocks = ['a', 'b', 'c'].map(label => ({ label, body: others }) as Block)
+    const ms = timeOf(() => duplicatesOf({ label: 'a', body: some!, base: null }, { blocks, proposals: [] }))
+    assert.ok(ms < SHORT_MS, `${ms} ms of processor for lines like ${line(1)}`)
   }
 })
 

@@ -16,6 +16,9 @@ export type Stale = { text: string; since?: string; replacedBy?: string }
 
 type BlockFacts = Omit<Stale, 'text'> & { onDemand: boolean }
 
+/** A fact with its significant words, in their order. */
+type Read = { text: string; terms: ReadonlySet<string> }
+
 const MIN_WORDS = 2
 /** Two facts are duplicates if they share this fraction of their words. */
 const ALIKE = 0.7
@@ -25,7 +28,14 @@ const REPLACED = /\(replaced by:? ([^()\n]{1,200})\)/i
 const NEGATIONS = /\b(?:never|not|no|avoid|stop|without|\w+n't|cannot)\b/gi
 
 export function factsIn(body: string): string[] {
-  return linesIn(body).filter(line => !line.startsWith('#') && termsIn(line).length >= MIN_WORDS)
+  return [...readFacts(linesIn(body))].map(({ text }) => text)
+}
+
+function* readFacts(lines: Iterable<string>): Generator<Read> {
+  for (const line of lines) {
+    const fact = readFact(line)
+    if (!line.startsWith('#') && fact.terms.size >= MIN_WORDS) yield fact
+  }
 }
 
 /** The lines without list markers. */
@@ -34,24 +44,48 @@ function linesIn(body: string): string[] {
 }
 
 /** The facts that a proposal would add, including a second copy of an existing line. */
-export function addedFacts({ body, base }: Pick<Proposal, 'body' | 'base'>): string[] {
-  const left = factsIn(base?.body ?? '')
-  const isAdded = (fact: string) => {
-    const at = left.indexOf(fact)
-    if (at >= 0) left.splice(at, 1)
-    return at < 0
-  }
-  return factsIn(body).filter(isAdded).slice(0, MAX_FACTS)
+export function addedFacts(proposal: Pick<Proposal, 'body' | 'base'>): string[] {
+  return readAdded(proposal).map(({ text }) => text)
+}
+
+function readAdded({ body, base }: Pick<Proposal, 'body' | 'base'>): Read[] {
+  const left = Map.groupBy(linesIn(base?.body ?? ''), line => line)
+  const added = linesIn(body).filter(line => left.get(line)?.pop() === undefined)
+  return readFacts(added).take(MAX_FACTS).toArray()
 }
 
 /** Whether two facts have nearly the same words in the same order, and the same negations. */
 export function saySame(one: string, other: string): boolean {
-  const [a, b] = [termsIn(one), termsIn(other)]
-  const shared = a.filter(term => b.includes(term))
-  const all = a.length + b.length - shared.length
-  if (all === 0 || shared.length / all < ALIKE) return false
-  if ((one.match(NEGATIONS) ?? []).length !== (other.match(NEGATIONS) ?? []).length) return false
-  return b.filter(term => a.includes(term)).every((term, i) => term === shared[i])
+  return areSame(readFact(one), readFact(other))
+}
+
+function areSame(a: Read, b: Read): boolean {
+  const shared = [...a.terms].filter(term => b.terms.has(term))
+  if (!areAlike(a, b, shared.length)) return false
+  const inOrder = b.terms.values().filter(term => a.terms.has(term))
+  return inOrder.every((term, i) => term === shared[i]) && negationsIn(a) === negationsIn(b)
+}
+
+function negationsIn({ text }: Read): number {
+  return (text.match(NEGATIONS) ?? []).length
+}
+
+function areAlike(a: Read, b: Read, shared: number): boolean {
+  const all = a.terms.size + b.terms.size - shared
+  return all > 0 && shared / all >= ALIKE
+}
+
+/** Tests whether a text says the same as one of these facts. Compares it only with facts that share enough words. */
+function matcherOf(facts: readonly Read[]): (text: Read) => boolean {
+  const byTerm = new Map<string, Read[]>()
+  for (const fact of facts) for (const term of fact.terms) byTerm.set(term, [...(byTerm.get(term) ?? []), fact])
+  return text => {
+    const shared = new Map<Read, number>()
+    for (const term of text.terms) {
+      for (const fact of byTerm.get(term) ?? []) shared.set(fact, (shared.get(fact) ?? 0) + 1)
+    }
+    return [...shared].some(([fact, count]) => areAlike(fact, text, count) && areSame(fact, text))
+  }
 }
 
 /** Duplicates of the proposed facts: in blocks, and in proposals in any state. */
@@ -59,20 +93,21 @@ export function duplicatesOf(
   proposal: Pick<Proposal, 'label' | 'body' | 'base'> & { id?: string },
   { blocks, proposals }: { blocks: readonly Block[]; proposals: readonly Proposal[] },
 ): Duplicate[] {
-  const added = addedFacts(proposal)
-  const before = factsIn(proposal.base?.body ?? '')
-  const like = (texts: readonly string[]) => texts.find(text => added.some(fact => saySame(fact, text)))
+  const facts = readAdded(proposal)
+  const added = new Set(facts.map(({ text }) => text))
+  const isAlike = matcherOf(facts)
+  const before = new Set(factsIn(proposal.base?.body ?? ''))
   const found: Duplicate[] = []
   for (const { label, body } of blocks) {
     // In its own block, a fact that the edit removes is not a duplicate, nor is one that came with its approval.
-    const stays = (fact: string) => proposal.body.includes(fact) && (before.includes(fact) || !added.includes(fact))
-    const text = like(label === proposal.label ? factsIn(body).filter(stays) : factsIn(body))
-    if (text !== undefined) found.push({ label, text })
+    const stays = (fact: string) => proposal.body.includes(fact) && (before.has(fact) || !added.has(fact))
+    const same = readFacts(linesIn(body)).find(fact => isAlike(fact) && (label !== proposal.label || stays(fact.text)))
+    if (same) found.push({ label, text: same.text })
   }
   for (const other of proposals) {
     if (other.id === proposal.id || other.state === 'approved') continue
-    const text = like(addedFacts(other))
-    if (text !== undefined) found.push({ label: other.label, text, proposal: other.id, state: other.state })
+    const same = readAdded(other).find(isAlike)
+    if (same) found.push({ label: other.label, text: same.text, proposal: other.id, state: other.state })
   }
   return found
 }
@@ -124,7 +159,6 @@ function staleness(line: string, day: string): Omit<Stale, 'text'> | undefined {
   return until !== undefined && until < day ? { since: until } : undefined
 }
 
-/** The significant words, in their order. */
-function termsIn(text: string): string[] {
-  return [...parseQuery(text.replace(UNTIL, '').replace(REPLACED, '')).terms.keys()]
+function readFact(text: string): Read {
+  return { text, terms: new Set(parseQuery(text.replace(UNTIL, '').replace(REPLACED, '')).terms.keys()) }
 }
