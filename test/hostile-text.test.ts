@@ -17,6 +17,7 @@ import { describeCall } from '../src/calls/tool-kinds.ts'
 import { exitCode, stripLineNumbers } from '../src/calls/tool-output.ts'
 import { sideOf } from '../src/doors/proxy/client.ts'
 import { isOverflowText } from '../src/doors/proxy/dialect.ts'
+import { renderBlock } from '../src/doors/terminal/markdown.ts'
 import { MarkdownStream } from '../src/doors/terminal/markdown-stream.ts'
 import { oneLine, printable } from '../src/doors/terminal/output.ts'
 import { clip, widthOf } from '../src/doors/terminal/width.ts'
@@ -210,6 +211,19 @@ test('texts of lines that are alike are merged or shown in a bounded time', () =
       const merge = () => mergeTexts(body(`q\n${all}`), body(`p\n${all}b`), body(`c\n${all}`))
       assert.ok(timeOf(merge) < 2 * SHORT_MS, `${lines} lines like ${line(1)}`)
     }
+  }
+})
+
+test('a block of Markdown takes a bounded time, whatever its lines', () => {
+  const signs = [...SHAPES.map(([, sign]) => sign), '**a_', '_a)', '<**a', '> - ', '1) ']
+  for (const sign of signs) {
+    const line = outside(['', sign, ''], 2000)
+    const block = `${line}\n`.repeat(9)
+    const ms = timeOf(() => {
+      renderBlock(block, { width: 80, marks: false })
+      new MarkdownStream(() => ({ width: 80, marks: false })).push(block)
+    })
+    assert.ok(ms < SHORT_MS, `${ms} ms of processor for ${JSON.stringify(sign)}`)
   }
 })
 

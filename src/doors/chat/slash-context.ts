@@ -12,8 +12,7 @@ import { changelog, fileAt } from '../commands/changes.ts'
 import { context } from '../commands/context.ts'
 import { edit, edits, pin, redo, undo, unpin } from '../commands/edits.ts'
 import { recall } from '../commands/recall.ts'
-import { renderBlock } from '../terminal/markdown.ts'
-import { printable } from '../terminal/output.ts'
+import { MarkdownStream } from '../terminal/markdown-stream.ts'
 import { span } from '../terminal/spans.ts'
 import { runCommand } from './cli-report.ts'
 import { expandedLines } from './collapsed.ts'
@@ -156,7 +155,8 @@ async function compact(desk: Desk, [range]: readonly string[]): Promise<void> {
   const text = typeof replacement === 'object' && replacement && 'messages' in replacement ? replacement.messages : []
   const summary = text.flatMap(({ parts }) => parts.map(textOf)).join('\n\n')
   const layout = { width: Math.min(screen.width, 110) - 2, marks: !screen.colour }
-  screen.print(...renderBlock(printable(summary), layout).map(line => [span('  '), ...line]))
+  const stream = new MarkdownStream(() => layout)
+  screen.print(...[...stream.push(summary), ...stream.end()].map(line => [span('  '), ...line]))
   desk.say(`${edit.id}: ${amount(edit.saved, 'token')} saved. Undo: /undo ${edit.id}`, 'dim')
 }
 

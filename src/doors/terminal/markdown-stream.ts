@@ -6,7 +6,7 @@
  * rest, for a screen that can erase it.
  */
 import { Lexer, type Token } from 'marked'
-import { type Layout, LONGEST_BLOCK, LONGEST_LINE, plainLines, renderBlock } from './markdown.ts'
+import { isHard, type Layout, LONGEST_BLOCK, plainLines, renderBlock } from './markdown.ts'
 import { printable } from './output.ts'
 import { type Line, span } from './spans.ts'
 
@@ -36,7 +36,7 @@ export class MarkdownStream {
   }
 
   #line(line: string): Line[] {
-    if (!this.#fence && line.length > LONGEST_LINE) return [...this.#giveAll(), ...plainLines(line, this.#layout())]
+    if (!this.#fence && isHard(line)) return [...this.#giveAll(), ...plainLines(line, this.#layout())]
     this.#lines += line
     if (!this.#fence && this.#lines.length > LONGEST_BLOCK) return this.#giveAll()
     // A long block of code is parsed once, when its fence is closed; any other long block from time to time.

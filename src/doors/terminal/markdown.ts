@@ -13,12 +13,25 @@ export type Layout = { width: number; marks: boolean }
 
 /** The lexer's time grows with the square of a block's length. Longer blocks are rare, and shown unformatted. */
 export const LONGEST_BLOCK = 20_000
-export const LONGEST_LINE = 4000
+const LONGEST_LINE = 4000
+/** Quotations and lists that one line may open: the lexer's time and memory grow with the cube of the number. */
+const DEEPEST = 16
 const LONG_RUN = /_{32}|\*{32}|!{32}/
 const FENCED = /^ {0,3}(?:`{3}|~{3})/
 
 export function renderBlock(raw: string, layout: Layout): Line[] {
-  return isReadable(raw) ? blockLines(new Lexer().lex(raw), layout) : plainLines(raw, layout)
+  return isReadable(raw) ? blockLines(lexed(raw), layout) : plainLines(raw, layout)
+}
+
+/** As `lex` does it, but a long paragraph stays plain: the time for its emphasis grows with the square of its length. */
+function lexed(raw: string): Token[] {
+  const lexer = new Lexer()
+  const blocks = lexer.blockTokens(raw)
+  for (const { src, tokens } of lexer.inlineQueue) {
+    if (src.length > LONGEST_LINE) tokens.push({ type: 'text', raw: src, text: src })
+    else lexer.inlineTokens(src, tokens)
+  }
+  return blocks
 }
 
 export function plainLines(text: string, { width }: Layout): Line[] {
@@ -30,9 +43,13 @@ export function plainLines(text: string, { width }: Layout): Line[] {
 
 function isReadable(raw: string): boolean {
   if (FENCED.test(raw)) return true
-  return (
-    raw.length <= LONGEST_BLOCK && !LONG_RUN.test(raw) && raw.split('\n').every(line => line.length <= LONGEST_LINE)
-  )
+  return raw.length <= LONGEST_BLOCK && !LONG_RUN.test(raw) && !raw.split('\n').some(isHard)
+}
+
+/** Whether a line is too long for the lexer, or nested too deep. */
+export function isHard(line: string): boolean {
+  const [marks] = /^[\s\d>*+.)-]*/.exec(line)!
+  return line.length > LONGEST_LINE || (marks.match(/>|[*+.)-](?=\s)/g)?.length ?? 0) > DEEPEST
 }
 
 function blockLines(tokens: readonly Token[], layout: Layout): Line[] {

@@ -176,6 +176,16 @@ describe('layout', () => {
     assert.equal(text, '\u001b[1mA b \u001b[22m\u001b[1m\u001b[36mc\u001b[39m\u001b[22m')
   })
 
+  test('a very long paragraph and a very deep quotation keep their text, without styles', () => {
+    const words = `**bold** ${'word '.repeat(100)}\n`.repeat(9)
+    const deep = `${'> '.repeat(40)}quoted\n`
+    const text = rendered(`${words}\n${deep}\n> shallow`, { colour: true })
+    assert.equal(text.match(/\*\*bold\*\*/g)?.length, 9)
+    assert.equal(text.match(/\bword\b/g)?.length, 900)
+    assert.equal(text.match(/>/g)?.length, 40)
+    assert.match(text, /quoted\n(.*\n)*.*│ .*shallow$/)
+  })
+
   test('a word that is wider than the screen is broken, not lost', () => {
     const word = 'abcdefghij'.repeat(8)
     assert.equal(rendered(`break ${word}`, { width: 20 }).replaceAll('\n', ''), `break${word}`)
