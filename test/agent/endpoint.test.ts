@@ -391,3 +391,18 @@ test('a stream of a turn ends when its token is revoked, and the turn goes on', 
   })
   assert.ok(seen.includes('text') && !seen.includes('done'))
 })
+
+test('a whole answer does not reach a token that was revoked meanwhile', async () => {
+  const revoked = Promise.withResolvers<unknown>()
+  await using server = await startServer(
+    () => {
+      revoked.resolve(server.store.revokeToken(lost.id, 2))
+      return { text: 'half', calls: [{ name: 'read_file', input: { path: 'a.txt' } }] }
+    },
+    { requireToken: true },
+  )
+  const lost = await server.store.createToken({ user: 'ada', role: 'user', name: '', at: 1 })
+  const body = { model: 'default', messages: [user('go')] }
+  await assert.rejects(server.client({}, lost.token).chat.completions.create(body), { status: 401 })
+  await revoked.promise
+})

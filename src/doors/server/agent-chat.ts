@@ -94,10 +94,11 @@ export function agentChat(desk: AgentDesk, { links, publicUrl, log }: AgentChatO
       ? saying(base, await decideByWord(word, decider))
       : await inTurn(queues, ledgerId(owner, base), start)
     request.signal.addEventListener('abort', () => turn.abort(), { once: true })
-    if (body.stream !== true) return whole(await toCompletion(turn, completion, notice))
+    const isOver = () => isRevoked(doors.store, caller)
+    if (body.stream !== true) return whole(await toCompletion(turn, completion, { notice, isOver }))
     const withUsage = body.stream_options?.include_usage === true
     const stream = toEventStream(chunksOf(turn, completion, { withUsage, notice }), {
-      isOver: () => isRevoked(doors.store, caller),
+      isOver,
       left: () => turn.abort(),
     })
     return new Response(stream, { headers: STREAM_HEADERS })

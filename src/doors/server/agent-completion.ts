@@ -14,12 +14,19 @@ export type Notice = (event: Extract<AgentEvent, { type: 'proposals' }>) => stri
 type Piece = { content: string } | { reasoning_content: string }
 type Done = Extract<AgentEvent, { type: 'done' }>
 
-export async function toCompletion(turn: RunningTurn, base: Completion, notice: Notice): Promise<object> {
+/** `isOver`: whether the reader may read no more. */
+type Reader = { notice: Notice; isOver: () => Promise<boolean> }
+
+export async function toCompletion(turn: RunningTurn, base: Completion, { notice, isOver }: Reader): Promise<object> {
   const usage = new UsageSum()
   const talk = new Talk(notice)
   let content = ''
   let reasoning = ''
   for await (const event of turn.events()) {
+    if (await isOver()) {
+      turn.abort()
+      throw new PalimpsestError('UNAUTHORIZED', 'This token was revoked.')
+    }
     usage.add(event)
     for (const piece of talk.tell(event)) {
       if ('content' in piece) content += piece.content
