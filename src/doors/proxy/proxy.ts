@@ -32,7 +32,7 @@ import {
 import { gemini } from './gemini.ts'
 import type { InjectionOptions } from './injection.ts'
 import { type Counts, Meter } from './meter.ts'
-import { type Chunk, collected } from './node-body.ts'
+import type { Chunk } from './node-body.ts'
 import { jsonAnswer, type NodeAnswer, NodeRequest, toResponse } from './node-http.ts'
 import { AnswerWithNotice, type Notice, type Notices, withoutNotices, withoutUsableLinks } from './notices.ts'
 import { openaiChat } from './openai-chat.ts'
@@ -40,7 +40,7 @@ import { openaiResponses } from './openai-responses.ts'
 import { type Reading, Readings } from './reading.ts'
 import { CONTEXT_MANAGEMENT, type ServerEdits } from './request-facts.ts'
 import { piecesOf, type Spliced, spliceBody } from './splice-body.ts'
-import { BodyReader, passOn, takeOpening, takeRefusal } from './stream.ts'
+import { BodyReader, passOn, takeOpening, takeRefusal, takeRequest } from './stream.ts'
 import type { Found, Incoming, Shown, Turn } from './turns.ts'
 import { TurnsByOwner } from './turns-by-owner.ts'
 import {
@@ -187,10 +187,10 @@ class Handler {
   }
 
   async #generate(request: NodeRequest, call: Call): Promise<NodeAnswer> {
-    const { dialect, outgoing } = call
-    const own = request.source ? await collected(request.source) : Buffer.of()
+    const { outgoing } = call
+    const own = await takeRequest(request.source, outgoing.headers)
     const bytes = withoutNotices(own)
-    const reading = this.#read(request, dialect, bytes)
+    const reading = this.#read(request, call, bytes)
     const untouchable = reading && this.#untouchable(reading)
     sendBytes(outgoing, untouchable ? withoutUsableLinks(own) : bytes)
     if (untouchable && untouchable !== 'pass' && this.#edits) return jsonAnswer(untouchable.status, untouchable.body)
@@ -222,10 +222,10 @@ class Handler {
   /** Counts the tokens of the body that would be sent. Records nothing. */
   async #count(request: NodeRequest, call: Call): Promise<NodeAnswer> {
     const { dialect, outgoing } = call
-    const bytes = withoutNotices(request.source ? await collected(request.source) : Buffer.of())
+    const bytes = withoutNotices(await takeRequest(request.source, outgoing.headers))
     sendBytes(outgoing, bytes)
     this.meter.totals.passed++
-    const reading = this.#read(request, dialect, countedRequest(dialect, bytes))
+    const reading = this.#read(request, call, countedRequest(dialect, bytes))
     const isWhole = reading && !this.#untouchable(reading)
     const shown = isWhole ? await this.#shown(incoming(reading, request, call)) : undefined
     if (shown) setBody(outgoing, countRequest(dialect, bytes, shown.body), shown.clears)
@@ -255,8 +255,8 @@ class Handler {
     await this.#synced().catch(error => this.#fault('record', error))
   }
 
-  #read({ headers }: NodeRequest, dialect: ProxyDialect, bytes: Uint8Array): Reading | undefined {
-    if (headers.has('content-encoding')) return undefined
+  #read({ headers }: NodeRequest, { dialect, outgoing }: Call, bytes: Uint8Array): Reading | undefined {
+    if ('content-encoding' in outgoing.headers) return undefined
     try {
       return this.#readings.read(dialect, bytes, clientKeyOf(headers)?.key)
     } catch (error) {

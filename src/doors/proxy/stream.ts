@@ -13,7 +13,7 @@ import * as zlib from 'node:zlib'
 import type { Wire } from '../../formats/adapters/original.ts'
 import { isRecord, tryJson } from '../../model/json.ts'
 import { type Answer, emptyAnswer, type ProxyDialect } from './dialect.ts'
-import type { Chunk, NodeBody } from './node-body.ts'
+import { type Chunk, collected, type NodeBody } from './node-body.ts'
 import type { SomeHeaders } from './node-http.ts'
 
 /** Answers in one piece, and single events, are read only up to this size; longer ones pass unread. */
@@ -290,6 +290,25 @@ export function parsed(text: string): Wire | undefined {
 async function flushed(decoder: Transform): Promise<void> {
   if (!decoder.destroyed) decoder.end()
   await finished(decoder).catch(() => {})
+}
+
+/**
+ * The body of a request, without its compression if it can be read: it can then be edited, and `headers` no longer name
+ * an encoding.
+ */
+export async function takeRequest(source: Readable | undefined, headers: Record<string, string>): Promise<Buffer> {
+  const bytes = source ? await collected(source) : Buffer.of()
+  const decoder = decoderFor(headers['content-encoding'] ?? null)
+  if (!decoder) return bytes
+  decoder.end(bytes)
+  try {
+    const plain = await collected(decoder, MOST_WHOLE)
+    delete headers['content-encoding']
+    return plain
+  } catch {
+    decoder.destroy()
+    return bytes
+  }
 }
 
 function decoderFor(encoding: string | null): Transform | undefined {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { setImmediate as nextRound } from 'node:timers/promises'
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { anthropic } from '../../../src/doors/proxy/anthropic.ts'
@@ -54,6 +55,8 @@ async function start({ on = true, dialect, role }: Given = {}) {
     memory,
     links,
     faults,
+    pal,
+    idle: () => proxy.idle(),
     async [Symbol.asyncDispose]() {
       await front.close()
       await proxy.idle()
@@ -328,6 +331,30 @@ test('Gemini parts that are our line are removed, with a message that has no oth
   })
   const elsewhere = { messages: [{ content: line }] }
   assert.deepEqual(sent(elsewhere), elsewhere, 'a string of another dialect that is our line alone is somebody else’s')
+})
+
+test('a compressed request is read: its links are made unusable, and it is recorded', async () => {
+  const path = LINKS.path('ann', ['p1'])
+  const plain = JSON.stringify({
+    model: 'claude-sonnet-5',
+    max_tokens: 9,
+    messages: [{ role: 'user', content: `what is ${PUBLIC}${path} for?` }],
+  })
+  const forms = { gzip: gzipSync(plain), br: brotliCompressSync(plain), zstd: zstdCompressSync(plain) }
+  await using proxied = await start({ on: false })
+  for (const [i, [encoding, body]] of Object.entries(forms).entries()) {
+    const headers = { 'content-type': 'application/json', 'content-encoding': encoding, 'x-api-key': 'k' }
+    for (const at of ['/v1/messages/count_tokens', '/v1/messages']) {
+      const answer = await fetch(`${proxied.url}${at}`, { method: 'POST', headers, body })
+      assert.equal(answer.status, 200, encoding)
+      await answer.text()
+    }
+    const { body: sent, headers: got } = proxied.upstream.requests[i]!
+    assert.equal(sent, plain.replace(path, '/decide/...'))
+    assert.deepEqual([got['content-encoding'], got['content-length']], [undefined, String(sent.length)])
+  }
+  await proxied.idle()
+  assert.ok((await proxied.pal.sessions()).length > 0)
 })
 
 test('a request that names our page without a link stays the same bytes', () => {

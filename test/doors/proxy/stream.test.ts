@@ -1,11 +1,12 @@
 /** Reading a streamed answer gives the same for any split into chunks and any line endings. */
 import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import * as zlib from 'node:zlib'
 import { anthropic } from '../../../src/doors/proxy/anthropic.ts'
 import type { Answer } from '../../../src/doors/proxy/dialect.ts'
 import { NodeHeaders } from '../../../src/doors/proxy/node-http.ts'
-import { BodyReader } from '../../../src/doors/proxy/stream.ts'
+import { BodyReader, MOST_WHOLE, takeRequest } from '../../../src/doors/proxy/stream.ts'
 import * as fc from '../../property.ts'
 
 const STREAM = new NodeHeaders(['Content-Type', 'text/event-stream; charset=utf-8'])
@@ -99,6 +100,21 @@ test('an answer is read in any known compression, and an unknown one gives nothi
   assert.equal((await learnt([zlib.gzipSync(plain)], odd)).text, '')
   const cut = new NodeHeaders(['content-type', 'text/event-stream', 'content-encoding', 'gzip'])
   assert.equal((await learnt([Buffer.from('no gzip at all')], cut)).text, '')
+})
+
+test('a request stays as it is if its compression is unknown or damaged, or hides too much', async () => {
+  const bomb = zlib.gzipSync(Buffer.alloc(MOST_WHOLE + 1), { level: 1 })
+  const forms: [string, Buffer][] = [
+    ['compress', Buffer.from('{}')],
+    ['gzip', Buffer.from('no gzip at all')],
+    ['zstd', zlib.zstdCompressSync('{}').subarray(0, -1)],
+    ['gzip', bomb],
+  ]
+  for (const [encoding, bytes] of forms) {
+    const headers = { 'content-encoding': encoding }
+    assert.ok((await takeRequest(Readable.from([bytes]), headers)).equals(bytes))
+    assert.deepEqual(headers, { 'content-encoding': encoding })
+  }
 })
 
 test('a body of JSON that is no answer is read without a fault', async () => {

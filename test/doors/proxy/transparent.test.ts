@@ -110,18 +110,21 @@ test('a body that is not valid UTF-8 is passed on unchanged', async () => {
   assert.deepEqual(it.seen[0]!.body, body)
 })
 
-test('a compressed request is passed on unchanged, without a fault', async () => {
+test('a compressed request is passed on unpacked, one in an unknown encoding unchanged, both without a fault', async () => {
   await using it = await between((_, response) => response.end('{}'))
-  const body = gzipSync('{"model":"gpt-4o","messages":[{"role":"user","content":"hi"}]}')
-  const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
-  await (await fetch(`${it.url}/v1/chat/completions`, { method: 'POST', body, headers })).text()
-  assert.deepEqual(it.seen[0]!.body, body)
-  assert.deepEqual([it.seen[0]!.headers['content-encoding'], it.faults], ['gzip', []])
-  const odd = { ...headers, 'content-encoding': 'own' }
   const plain = '{"model":"gpt-4o","messages":[{"role":"user","content":"hi"}]}'
-  await (await fetch(`${it.url}/v1/chat/completions`, { method: 'POST', body: plain, headers: odd })).text()
-  assert.equal(it.seen[1]!.body.toString(), plain)
-  assert.deepEqual(await it.pal.sessions(), [], 'nobody knows what it says')
+  const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
+  await (await fetch(`${it.url}/v1/chat/completions`, { method: 'POST', body: gzipSync(plain), headers })).text()
+  assert.equal(it.seen[0]!.body.toString(), plain)
+  assert.deepEqual([it.seen[0]!.headers['content-encoding'], it.faults], [undefined, []])
+  const known = (await it.pal.sessions()).length
+  assert.equal(known, 1)
+  const odd = { ...headers, 'content-encoding': 'own' }
+  const other = plain.replace('hi', 'hello')
+  await (await fetch(`${it.url}/v1/chat/completions`, { method: 'POST', body: other, headers: odd })).text()
+  assert.equal(it.seen[1]!.body.toString(), other)
+  assert.deepEqual([it.seen[1]!.headers['content-encoding'], it.faults], ['own', []])
+  assert.equal((await it.pal.sessions()).length, known, 'nobody knows what it says')
 })
 
 test('a compressed answer stays compressed, and its usage is still read', async () => {
