@@ -42,15 +42,20 @@ import { normalizePath } from '../src/model/paths.ts'
 import { placesOf, splitBy } from '../src/model/search.ts'
 import { linesIn, onOneLine, trimEndOf } from '../src/model/text.ts'
 import { loadCounter } from '../src/model/tokens.ts'
-import type { Message } from '../src/model/types.ts'
+import type { Edit, Message } from '../src/model/types.ts'
 import { excerpt } from '../src/planner/excerpt.ts'
 import { safeName } from '../src/policies/offload.ts'
 import { truncateOutput } from '../src/policies/truncate-shell.ts'
+import { modelInfo } from '../src/providers/models.ts'
 import { openPalimpsest } from '../src/session/engine.ts'
 import { importSession } from '../src/session/import-transcript.ts'
+import { momentOf } from '../src/session/moment.ts'
 import { checkSummary, readSummary, SUMMARY_MARK } from '../src/summaries/summary.ts'
+import { explainView } from '../src/view/explain.ts'
 import { checkView, waitingCalls } from '../src/view/legality.ts'
 import { legalize } from '../src/view/legalize.ts'
+import { shownTexts } from '../src/view/shown-texts.ts'
+import { Timeline } from '../src/view/timeline.ts'
 import { timeOf } from './processor.ts'
 import * as fc from './property.ts'
 
@@ -335,6 +340,31 @@ test('a session of many messages is opened again', async () => {
   for (let i = 0; i < 10; i++) await session.append(...some)
   const again = await pal.session('long')
   assert.equal((await again.messages()).length, MANY)
+})
+
+test('a message of many parts with many edits is priced and explained in a bounded time', () => {
+  const [parts, edits] = [30_000, 6000]
+  const timeline = new Timeline({ count, model: modelInfo('claude-sonnet-4-5') })
+  const message = text('a')
+  message.parts = Array.from({ length: parts }, (_, i) => ({ type: 'text', text: `part ${i}` }))
+  const made = Array.from({ length: edits }, (_, i): Edit => {
+    const target = { type: 'part' as const, entry: 0, part: 5 * i }
+    return { id: `e${i}`, target, replacement: '…', by: 'user', why: 'test', saved: 1 }
+  })
+  const steps = {
+    take: () => {
+      timeline.take({ seq: 0, at: 0, event: { type: 'entry', message } })
+      timeline.take({ seq: 1, at: 0, event: { type: 'edit', edits: made } })
+    },
+    price: () => momentOf(timeline, 1),
+    explain: () => explainView(timeline.fold),
+    texts: () => [...shownTexts(timeline.fold)],
+  }
+  for (const [name, step] of Object.entries(steps)) {
+    const ms = timeOf(step)
+    assert.ok(ms < SHORT_MS, `${name}: ${ms} ms of processor`)
+  }
+  assert.equal(explainView(timeline.fold)[0]?.edits.filter(({ shows }) => shows).length, edits)
 })
 
 test('messages of many parts reach every provider', () => {

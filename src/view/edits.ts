@@ -133,12 +133,16 @@ export function describeTarget(target: Target): string {
  */
 export function renderEntry(message: Message, edits: readonly PartEdit[]): Message | undefined {
   if (edits.length === 0) return message
-  const byPart = Map.groupBy(edits, ({ target }) => target.part)
+  const byPart = editsByPart(edits)
   const parts = message.parts.flatMap((part, index) => {
     const own = byPart.get(index)
     return own ? (renderPart(part, own) ?? []) : part
   })
   return parts.length === 0 ? undefined : { ...message, parts }
+}
+
+export function editsByPart(edits: readonly PartEdit[]): Map<number, PartEdit[]> {
+  return Map.groupBy(edits, ({ target }) => target.part)
 }
 
 /** The edits of a family that lie inside no other edit: the ones that show. */

@@ -6,7 +6,7 @@
 
 import { messageTokens } from '../model/tokens.ts'
 import type { Edit, Message } from '../model/types.ts'
-import { entriesOf, outermost } from './edits.ts'
+import { editsByPart, entriesOf, outermost } from './edits.ts'
 import { activeEdits, editsInside, type Fold, isPinned, slots } from './fold.ts'
 import { partId, shownParts } from './shown-texts.ts'
 
@@ -35,7 +35,7 @@ export function explainView(fold: Fold): ExplainedSlot[] {
   const made = editsBySlot(fold)
   return slots(fold).map(({ from, to, range, messages }, index) => {
     const own = ids.get(from) ?? []
-    const showing = new Set(range === undefined ? outermost(editsInside(fold, from)).map(({ id }) => id) : [range])
+    const showing = new Set(range === undefined ? showingIn(fold, from) : [range])
     const shows = ({ id, target }: Edit) => (target.type === 'after' ? target.entry === to : showing.has(id))
     const explained = messages.map((message, i) => ({
       message,
@@ -57,6 +57,11 @@ export function explainView(fold: Fold): ExplainedSlot[] {
 /** Tokens by which the edits that show make the view shorter. */
 export function tokensSaved(explained: readonly ExplainedSlot[]): number {
   return explained.flatMap(slot => slot.edits).reduce((total, edit) => total + (edit.shows ? edit.saved : 0), 0)
+}
+
+function showingIn(fold: Fold, entry: number): string[] {
+  const byPart = editsByPart(editsInside(fold, entry))
+  return [...byPart.values()].flatMap(edits => outermost(edits)).map(({ id }) => id)
 }
 
 function idsByEntry(fold: Fold): Map<number, (string | undefined)[]> {

@@ -330,12 +330,12 @@ function listFor(inner: Inner, target: Target): ActiveEdit[] {
 }
 
 function assertFitting(fold: Fold, edits: readonly Edit[]): void {
-  const together = new Map<number, Edit[]>()
+  const together = new Map<string, Edit[]>()
   for (const edit of edits) {
     const { id, target } = edit
     assertInLedger(fold, target)
     assertLaminar(id, target, neighbours(fold, target))
-    const place = isRange(target) ? -1 : entriesOf(target).from
+    const place = placeOf(target)
     const before = together.get(place)
     if (before) assertLaminar(id, target, before)
     if (before) before.push(edit)
@@ -343,10 +343,17 @@ function assertFitting(fold: Fold, edits: readonly Edit[]): void {
   }
 }
 
+/** Only targets with the same place can partly overlap. */
+function placeOf(target: Target): string {
+  if (isRange(target)) return 'ranges'
+  return target.type === 'part' ? `${target.entry}.${target.part}` : `${entriesOf(target).from}`
+}
+
 /** The active edits that could partly overlap a target. */
 function neighbours({ inner }: Fold, target: Target): readonly Edit[] {
   if (isRange(target)) return inner.ranges
-  return (target.type === 'part' && inner.inEntry.get(target.entry)) || []
+  if (target.type !== 'part') return []
+  return (inner.inEntry.get(target.entry) ?? []).filter(other => other.target.part === target.part)
 }
 
 function assertInLedger(fold: Fold, target: Target): void {

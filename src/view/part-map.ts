@@ -12,7 +12,7 @@ import { textOf } from '../model/leaves.ts'
 import { boundedTo, headOf, onOneLine } from '../model/text.ts'
 import { messageTokens, partTokens } from '../model/tokens.ts'
 import type { Edit, Message, Part, Role, ToolKind } from '../model/types.ts'
-import { entriesOf, isRange, messagesOf, outermost } from './edits.ts'
+import { editsByPart, entriesOf, isRange, messagesOf, outermost } from './edits.ts'
 import { editsInside, type Fold, rangeAround } from './fold.ts'
 import { shownParts } from './shown-texts.ts'
 
@@ -142,10 +142,10 @@ export class PartMap {
     const { parts, inserted } = this.#entries[entry]!
     const range = rangeAround(fold, entry)
     const shown = new Map([...shownParts(fold, entry)].map(({ part, shown }) => [part, shown]))
-    const inside = editsInside(fold, entry)
+    const byPart = editsByPart(editsInside(fold, entry))
     for (const track of parts) {
       const part = shown.get(track.part!)
-      const own = outermost(inside.filter(({ target }) => target.part === track.part))
+      const own = outermost(byPart.get(track.part!) ?? [])
       const state: State = range
         ? { shown: 0, edits: [range.id] }
         : { shown: part ? partTokens(part, fold.count) : 0, edits: own.map(({ id }) => id) }

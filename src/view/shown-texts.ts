@@ -8,7 +8,7 @@
 
 import { leavesOf } from '../model/leaves.ts'
 import type { Message, Part } from '../model/types.ts'
-import { outermost, type PartEdit, renderEntry } from './edits.ts'
+import { editsByPart, outermost, type PartEdit, renderEntry } from './edits.ts'
 import { editsInside, type Fold, isVisible, peek, slots } from './fold.ts'
 
 /** A stretch of shown text and the stretch of the original that it replaces. */
@@ -26,7 +26,15 @@ export type ShownText = {
   shown: Part
 }
 
-export type ShownPart = { entry: number; part: number; role: Message['role']; shown: Part; original: Part }
+export type ShownPart = {
+  entry: number
+  part: number
+  role: Message['role']
+  shown: Part
+  original: Part
+  /** The active edits of the part. */
+  edits: readonly PartEdit[]
+}
 
 /** The visible parts of all entries in order, or of one entry. */
 export function* shownParts(fold: Fold, only?: number): Generator<ShownPart> {
@@ -38,10 +46,11 @@ export function* shownParts(fold: Fold, only?: number): Generator<ShownPart> {
 function* partsOf(fold: Fold, entry: number): Generator<ShownPart> {
   const message = fold.entries[entry]?.message
   if (!message) return
-  const edits = editsInside(fold, entry)
+  const byPart = editsByPart(editsInside(fold, entry))
   for (const [part, original] of message.parts.entries()) {
+    const edits = byPart.get(part) ?? []
     const shown = shownPart(message, part, edits)
-    if (shown) yield { entry, part, role: message.role, shown, original }
+    if (shown) yield { entry, part, role: message.role, shown, original, edits }
   }
 }
 
@@ -84,12 +93,12 @@ export function savingToolIn(names: Iterable<string>): string | undefined {
 export function* shownTexts(fold: Fold): Generator<ShownText> {
   for (const part of shownParts(fold)) {
     const { shown } = part
-    if (shown.type !== 'reasoning' && !('name' in shown && isOwnTool(shown.name))) yield* textsOf(fold, part)
+    if (shown.type !== 'reasoning' && !('name' in shown && isOwnTool(shown.name))) yield* textsOf(part)
   }
 }
 
-function* textsOf(fold: Fold, { entry, part, role, shown, original }: ShownPart): Generator<ShownText> {
-  const visible = outermost(editsInside(fold, entry).filter(edit => edit.target.part === part))
+function* textsOf({ entry, part, role, shown, original, edits: own }: ShownPart): Generator<ShownText> {
+  const visible = outermost(own)
   const whole = visible.some(edit => edit.target.leaf === undefined)
   const originals = leavesOf(original)
   for (const [leaf, text] of leavesOf(shown).entries()) {

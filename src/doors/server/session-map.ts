@@ -236,7 +236,8 @@ function sizeOf(part: Part, timeline: Timeline): number {
 
 function editsOf({ fold, moments }: Timeline, entry: number, part: number) {
   const range = rangeAround(fold, entry)
-  const showing = new Set(range ? [range.id] : outermost(editsInside(fold, entry)).map(({ id }) => id))
+  const inside = editsInside(fold, entry).filter(({ target }) => target.part === part)
+  const showing = new Set(range ? [range.id] : outermost(inside).map(({ id }) => id))
   const own = [...fold.records.values()].filter(({ edit: { target } }) => {
     const isOther = target.type === 'part' && target.part !== part
     return target.type !== 'after' && !isOther && contains(target, entry)
