@@ -52,6 +52,8 @@ import { importSession } from '../src/session/import-transcript.ts'
 import { momentOf } from '../src/session/moment.ts'
 import { checkSummary, readSummary, SUMMARY_MARK } from '../src/summaries/summary.ts'
 import { explainView } from '../src/view/explain.ts'
+import { applyEvent, createFold } from '../src/view/fold.ts'
+import { hiderIn, withoutHiddenTexts } from '../src/view/hidden.ts'
 import { checkView, waitingCalls } from '../src/view/legality.ts'
 import { legalize } from '../src/view/legalize.ts'
 import { shownTexts } from '../src/view/shown-texts.ts'
@@ -365,6 +367,26 @@ test('a message of many parts with many edits is priced and explained in a bound
     assert.ok(ms < SHORT_MS, `${name}: ${ms} ms of processor`)
   }
   assert.equal(explainView(timeline.fold)[0]?.edits.filter(({ shows }) => shows).length, edits)
+})
+
+test('what many edits hide in a long session is known in a bounded time', () => {
+  const [entries, edits] = [60_000, 10_000]
+  const fold = createFold(count)
+  for (let seq = 0; seq < entries; seq++) applyEvent(fold, { type: 'entry', message: text(`${seq}`) }, { seq, at: 0 })
+  const made = Array.from({ length: edits }, (_, i): Edit => {
+    const target = { type: 'part' as const, entry: 6 * i, part: 0 }
+    return { id: `e${i}`, target, replacement: '…', by: 'user', why: 'test', saved: 1 }
+  })
+  applyEvent(fold, { type: 'edit', edits: made }, { seq: entries, at: 0 })
+  const all = Array.from({ length: entries }, (_, entry) => entry)
+  let hidden: number[] = []
+  const ms = timeOf(() => {
+    const isHidden = hiderIn(fold)
+    hidden = all.filter(entry => isHidden(entry, 0))
+    for (const _ of all) withoutHiddenTexts(fold, [])
+  })
+  assert.ok(ms < SHORT_MS, `${ms} ms of processor`)
+  assert.equal(hidden.length, edits)
 })
 
 test('messages of many parts reach every provider', () => {

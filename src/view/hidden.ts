@@ -14,7 +14,9 @@ export function hiddenByUser(fold: Readonly<Fold>, entry: number, part?: number)
 /** The same for many places of a session. */
 export function hiderIn(fold: Readonly<Fold>): (entry: number, part?: number) => Edit | undefined {
   const hiders = [...activeEdits(fold)].filter(hides)
-  return (entry, part) => hiderAmong(hiders, entry, part)
+  const ranges = hiders.filter(({ target }) => target.type === 'range')
+  const byEntry = Map.groupBy(hiders, ({ target }) => entriesOf(target).from)
+  return (entry, part) => hiderAmong(byEntry.get(entry) ?? [], entry, part) ?? hiderAmong(ranges, entry, part)
 }
 
 /** The same, for active edits. */
@@ -39,6 +41,7 @@ export function hiddenUpTo(fold: Readonly<Fold>, last: number): Edit | undefined
  * the user has hidden since, so neither its text nor its reason is told.
  */
 export function withoutHiddenTexts<E extends Edit>(fold: Readonly<Fold>, edits: readonly E[]): E[] {
+  if (edits.length === 0) return []
   const hiders = [...activeEdits(fold)].filter(hides)
   const isTold = (edit: Edit) => !hiders.some(({ target }) => meets(target, edit.target)) || isShown(fold, edit)
   return edits.map(edit => (isTold(edit) ? edit : { ...edit, replacement: HIDDEN, why: HIDDEN }))
@@ -67,7 +70,8 @@ function hides({ by, target }: Edit): boolean {
 
 /** A message as an agent may read it. */
 export function withoutHidden(fold: Readonly<Fold>, entry: number, message: Message): Message {
-  const parts = message.parts.map((part, index) => (hiddenByUser(fold, entry, index) ? coveredPart(part) : part))
+  const isHidden = hiderIn(fold)
+  const parts = message.parts.map((part, index) => (isHidden(entry, index) ? coveredPart(part) : part))
   return parts.every((part, index) => part === message.parts[index]) ? message : { ...message, parts }
 }
 
