@@ -530,7 +530,7 @@ const ROWS: readonly Row[] = [
   },
   {
     file: 'src/view/fold.ts',
-    line: 'const place = isRange(target) ? -1 : entriesOf(target).from',
+    line: "if (isRange(target)) return 'ranges'",
     texts: ['true'],
     why: 'edits of different entries never overlap in part; more pairs are compared',
   },
