@@ -217,7 +217,7 @@ export function explainLog(fold: Omit<Cut<never, never>, 'picks'>, situation: Si
   const { model, horizon, cold, scale = 1 } = situation
   const setup = setupCost(fold, situation)
   const cost = cold && setup === 0 ? 'nothing, as the cache is cold,' : thousands(setup * scale)
-  return `folded old steps, ${thousands(fold.freed * scale)} tokens: that costs ${cost} and saves ${thousands(fold.freed * model.read * scale)} on ${toCome(horizon)}${lostWords(fold, scale)}`
+  return `logged old steps, about ${thousands(fold.freed * scale)} tokens: that costs ${cost} and saves ${thousands(fold.freed * model.read * scale)} on ${toCome(horizon)}${lostWords(fold, scale)}`
 }
 
 function toCome(calls: number): string {

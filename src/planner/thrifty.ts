@@ -363,7 +363,7 @@ function sayArrivals(draft: Draft): void {
 
 function roomSentence(proposals: readonly Proposal[], { window }: Pick<Model, 'window'>): string {
   const logged = proposals.filter(proposal => proposal.mark === undefined).length
-  const steps = logged > 0 ? ', the oldest steps folded into a log' : ''
+  const steps = logged > 0 ? ', the oldest steps moved into a log' : ''
   const shortened = amount(proposals.length - logged, 'part was', 'parts were')
   return `made room: the window of ${thousands(window)} tokens was filling up, so ${shortened} shortened${steps}`
 }

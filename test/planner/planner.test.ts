@@ -176,7 +176,7 @@ test('every decision is a sentence with its numbers', () => {
   )
   assert.match(explain({ ...cut, freed: 999_000 }, 'pressure', now), /pays off after 1 call$/)
   assert.match(explain({ ...cut, freed: 999.4 }, 'cold', now), /31 parts, 999 tokens/)
-  const log = 'folded old steps, 48.0k tokens: that costs'
+  const log = 'logged old steps, about 48.0k tokens: that costs'
   assert.equal(
     explainLog(cut, now),
     `${log} nothing, as the cache is cold, and saves 4.8k on each of about 40 expected calls`,
