@@ -32,7 +32,7 @@ export function separatePlacesOf(text: string, part: string): number[] {
   })
 }
 
-/** As `split`. */
+/** As `split`, for a part that is not empty. */
 export function splitBy(text: string, part: string): string[] {
   const places = separatePlacesOf(text, part)
   const starts = [0, ...places.map(at => at + part.length)]
